@@ -120,7 +120,7 @@ impl Atoms {
     }
 
     /// Copies an atom, with position, momentum, id and species, to a slot in the other arrays.
-    fn carry(&self, warp: &mut Warp<'_>, from: Lanes<i32>, to: &Atoms, slot: Lanes<i32>) {
+    fn copy_atom(&self, warp: &mut Warp<'_>, from: Lanes<i32>, to: &Atoms, slot: Lanes<i32>) {
         for (source, target) in self.position.iter().zip(to.position).chain(self.momentum.iter().zip(to.momentum)) {
             let value = warp.load(*source, from);
             warp.store(target, slot, value);
@@ -293,7 +293,7 @@ impl Simulation {
         let cell = self.outer.indices(warp, place);
         let next = warp.atomic(Reduction::Add, self.moved.count, cell, 1, Order::relaxed(Scope::Sys));
         let to = warp.compute(ComputeClass::Int, 1, cell * SLOTS + next.cast::<i32>());
-        self.atoms.carry(warp, slot, &self.moved, to);
+        self.atoms.copy_atom(warp, slot, &self.moved, to);
     }
 
     /// Writes a cell's atoms back in id order, so that the atomics' order leaves no trace.
@@ -310,7 +310,7 @@ impl Simulation {
                     let higher = warp.compute(ComputeClass::Int, 2, rank + id.lt(own).map(i32::from));
                     rank = warp.update(rank, higher);
                 });
-                self.moved.carry(warp, slot, &self.atoms, cell * SLOTS + rank);
+                self.moved.copy_atom(warp, slot, &self.atoms, cell * SLOTS + rank);
             });
         });
     }

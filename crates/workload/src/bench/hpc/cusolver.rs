@@ -117,11 +117,11 @@ impl Factorisation {
             for (row, column) in owned {
                 if row == panel {
                     self.factor(cta, panel);
-                    self.announce(cta, panel, row);
+                    self.publish(cta, panel, row);
                 } else if column == panel {
                     self.wait(cta, panel, &[panel]).await;
                     self.divide(cta, row, panel);
-                    self.announce(cta, panel, row);
+                    self.publish(cta, panel, row);
                 } else {
                     self.wait(cta, panel, &[row, column]).await;
                     self.update(cta, row, column, panel);
@@ -140,7 +140,7 @@ impl Factorisation {
     }
 
     /// Publishes that a panel row is final.
-    fn announce(&self, cta: &mut Cta<'_>, panel: u32, row: u32) {
+    fn publish(&self, cta: &mut Cta<'_>, panel: u32, row: u32) {
         cta.barrier();
         cta.warp(0, |warp| {
             let flag = Lanes::all(self.flag(panel, row) as i64);

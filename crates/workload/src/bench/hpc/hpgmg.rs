@@ -243,7 +243,7 @@ impl Multigrid {
     fn solve(&self, host: &mut Host<'_>) -> RecordResult {
         self.clear(host, 0, self.u[0])?;
         self.find_norm(host, self.rhs)?;
-        self.take_rhs(host)?;
+        self.copy_rhs(host)?;
         if self.full {
             (0..self.last()).try_for_each(|depth| self.restrict(host, depth, self.remainder))?;
             self.solve_on_host(host, HostSolver::full);
@@ -284,7 +284,7 @@ impl Multigrid {
         for level in &self.levels {
             memory.fill_part(vector, level.elements(), |index| {
                 let cell = level.cell(index as i32);
-                cell.map_or(0.0, |(block, place)| value(level, add(level.low(block), place), level.owns(place)))
+                cell.map_or(0.0, |(block, place)| value(level, add(level.low(block), place), level.is_own_cell(place)))
             });
         }
     }
@@ -309,7 +309,7 @@ impl Instance for Multigrid {
     fn fill(&self, memory: &Memory) {
         let level = self.levels[0];
         memory.fill_part(self.rhs, level.elements(), |index| {
-            let cell = level.cell(index as i32).filter(|(_, place)| level.owns(*place));
+            let cell = level.cell(index as i32).filter(|(_, place)| level.is_own_cell(*place));
             cell.map_or(0.0, |(block, place)| self.start(add(level.low(block), place)))
         });
         for (axis, beta) in self.beta.into_iter().enumerate() {

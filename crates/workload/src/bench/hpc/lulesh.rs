@@ -198,7 +198,7 @@ impl Domain {
         let mesh = HexMesh::new([along as i32, along as i32, side as i32], order);
         let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
         let all_corners = CORNERS as u64 * elements;
-        let held = [0, 1, 2].map(|axis| mesh.held(axis));
+        let held = [0, 1, 2].map(|axis| mesh.symmetry_nodes(axis));
         let mut index = |name: &str, len| memory.array(name, len, Scaling::Scales);
         let nodes_of = index("nodes_of", all_corners);
         let beyond = index("beyond", FACES as u64 * elements);

@@ -185,7 +185,7 @@ impl Particle {
     }
 
     /// Builds the particle at the start of the first step.
-    fn born(id: u64, side: i32, seed: u64) -> Particle {
+    fn initial(id: u64, side: i32, seed: u64) -> Particle {
         let mut particle = Particle {
             random: noise::noise(seed, id),
             energy: 1.0,
@@ -294,9 +294,9 @@ impl Transport {
             warp.when(at.lt(self.particles() as i32), |warp| {
                 let state = warp.load(self.wholes[1], at);
                 warp.when(state.eq(ALIVE), |warp| {
-                    let mut particle = self.take(warp, at);
+                    let mut particle = self.load_particle(warp, at);
                     self.track(warp, &mut particle);
-                    self.put(warp, at, particle);
+                    self.store_particle(warp, at, particle);
                 });
             });
         });
@@ -342,7 +342,7 @@ impl Transport {
     }
 
     /// Loads each lane's particle, with its whole time step ahead.
-    fn take(&self, warp: &mut Warp<'_>, at: Lanes<i32>) -> Lanes<Particle> {
+    fn load_particle(&self, warp: &mut Warp<'_>, at: Lanes<i32>) -> Lanes<Particle> {
         let reals = self.reals.map(|field| warp.load(field, at));
         let wholes = self.wholes.map(|field| warp.load(field, at));
         let (random, optical) = (warp.load(self.random, at), warp.load(self.optical, at));
@@ -372,7 +372,7 @@ impl Transport {
     }
 
     /// Stores the particle fields that can change.
-    fn put(&self, warp: &mut Warp<'_>, at: Lanes<i32>, particle: Lanes<Particle>) {
+    fn store_particle(&self, warp: &mut Warp<'_>, at: Lanes<i32>, particle: Lanes<Particle>) {
         for field in [0, 1, 2, 3, 4, 8, 9, 10] {
             warp.store(self.reals[field], at, particle.map(|particle| particle.reals()[field]));
         }
@@ -403,7 +403,7 @@ impl Instance for Transport {
         let set = set.chain(self.reals.iter().map(Array::addresses));
         memory.fill_together(set.chain([self.random.addresses(), self.optical.addresses()]), || {
             for id in 0..self.particles() {
-                let particle = Particle::born(id, self.side, self.seed);
+                let particle = Particle::initial(id, self.side, self.seed);
                 for (field, value) in self.reals.into_iter().zip(particle.reals()) {
                     memory.write(field, id, value);
                 }
@@ -433,7 +433,7 @@ impl Instance for Transport {
         let mut tally = vec![0; self.tally.len() as usize];
         let mut escaped = 0;
         for id in 0..self.particles() {
-            let mut particle = Particle::born(id, self.side, self.seed);
+            let mut particle = Particle::initial(id, self.side, self.seed);
             for _ in 0..self.steps {
                 particle.left = if particle.state == ALIVE { 1.0 } else { particle.left };
                 while particle.state == ALIVE {
@@ -488,7 +488,7 @@ mod tests {
     fn particles_meet_every_end_and_none_is_lost() {
         let mut ends = Vec::new();
         for id in 0..2000 {
-            let mut particle = Particle::born(id, 5, 3);
+            let mut particle = Particle::initial(id, 5, 3);
             particle.left = 1.0;
             loop {
                 let Segment { end, length } = particle.advance(0.6, 5);

@@ -358,7 +358,7 @@ impl Blocks {
     }
 
     /// Writes the change list, and copies it to the device.
-    fn announce(&self, host: &mut Host<'_>, changes: &[MeshChange]) {
+    fn copy_changes(&self, host: &mut Host<'_>, changes: &[MeshChange]) {
         for (entry, change) in (0..).zip(changes) {
             for (word, slot) in (0..).zip([change.whole].into_iter().chain(change.parts)) {
                 host.memory().write(self.changes, entry * CHANGE as u64 + word, slot);
@@ -370,18 +370,18 @@ impl Blocks {
     /// Adapts the mesh to the object's position after `step`.
     fn adapt(&self, host: &mut Host<'_>, mesh: &mut Octree, step: u64) -> RecordResult {
         let [merges, splits] = mesh.adapt(|place| self.wanted(place, step));
-        self.announce(host, &merges);
+        self.copy_changes(host, &merges);
         self.launch(host, "merge", merges.len(), |cta| self.merge(cta))?;
-        self.announce(host, &splits);
+        self.copy_changes(host, &splits);
         self.launch(host, "split", 8 * splits.len(), |cta| self.split(cta))?;
-        self.describe(host.memory(), mesh);
+        self.write_lists(host.memory(), mesh);
         host.copy_to_device(self.active);
         host.copy_to_device(self.neighbours);
         Ok(())
     }
 
     /// Writes the block list and the neighbour list.
-    fn describe(&self, memory: &Memory, mesh: &Octree) {
+    fn write_lists(&self, memory: &Memory, mesh: &Octree) {
         for (entry, slot) in (0..).zip(mesh.active()) {
             memory.write(self.active, entry, slot);
         }
@@ -420,7 +420,7 @@ impl Blocks {
     }
 
     /// Storage index for a cell counted without ghosts.
-    fn stored(&self, slot: u32, variable: i32, cell: i32) -> u64 {
+    fn storage_index(&self, slot: u32, variable: i32, cell: i32) -> u64 {
         let inside = self.padded().index(self.inner().place(cell).map(|at| at + 1));
         (u64::from(slot) * self.variables as u64 + variable as u64) * self.padded().count() as u64 + inside as u64
     }
@@ -429,10 +429,10 @@ impl Blocks {
 impl Instance for Blocks {
     fn fill(&self, memory: &Memory) {
         let mesh = self.first_mesh();
-        self.describe(memory, &mesh);
+        self.write_lists(memory, &mesh);
         for slot in mesh.active() {
             for variable in 0..self.variables {
-                for at in (0..self.inner().count()).map(|cell| self.stored(slot, variable, cell)) {
+                for at in (0..self.inner().count()).map(|cell| self.storage_index(slot, variable, cell)) {
                     memory.write(self.cells, at, self.start(at));
                 }
             }
@@ -462,7 +462,7 @@ impl Instance for Blocks {
         for variable in 0..self.variables {
             let mesh = self.first_mesh();
             let cells = 0..self.inner().count();
-            let first = |slot| cells.clone().map(|cell| self.start(self.stored(slot, variable, cell))).collect();
+            let first = |slot| cells.clone().map(|cell| self.start(self.storage_index(slot, variable, cell))).collect();
             let values = mesh.active().into_iter().map(|slot| (slot, first(slot))).collect();
             let mut reference = Reference { blocks: self, mesh, values };
             for step in 1..=self.steps {
@@ -472,8 +472,10 @@ impl Instance for Blocks {
                 }
             }
             for (slot, expected) in &reference.values {
-                let found: Vec<f64> =
-                    cells.clone().map(|cell| memory.read(self.cells, self.stored(*slot, variable, cell))).collect();
+                let found: Vec<f64> = cells
+                    .clone()
+                    .map(|cell| memory.read(self.cells, self.storage_index(*slot, variable, cell)))
+                    .collect();
                 agree(&format!("variable {variable} of slot {slot}: cell"), &found, expected)?;
             }
         }

@@ -243,7 +243,7 @@ impl Surfaces {
     }
 
     /// Prefix sums over the bins' counts: within each block, over the blocks, and both together.
-    fn find_firsts(&self, host: &mut Host<'_>) -> RecordResult {
+    fn find_bin_starts(&self, host: &mut Host<'_>) -> RecordResult {
         let (bins, blocks, threads) = (self.bins.count(), self.blocks.len() as i32, THREADS as i32);
         let shared_bytes = 2 * 4 * THREADS;
         let grid = |name, ctas| Grid::new(name, ctas, THREADS).shared_bytes(shared_bytes);
@@ -426,7 +426,7 @@ impl Instance for Surfaces {
         let (nodes, facets) = (self.nodes().count(), self.facets.count());
         for _ in 0..self.steps {
             self.each(host, "bound", facets, |warp, facet| self.bound(warp, facet))?;
-            self.find_firsts(host)?;
+            self.find_bin_starts(host)?;
             self.fill_bins(host)?;
             self.each(host, "search", nodes, |warp, node| self.search(warp, node))?;
             self.each(host, "push", nodes, |warp, node| self.push(warp, node))?;

@@ -208,7 +208,7 @@ impl Patches {
                 let forces = self.forces(warp, block, start);
                 let first = (patch * NEAR + which) * self.atoms_per_patch + start;
                 let at = warp.compute(ComputeClass::Int, 1, warp.thread() + first);
-                for (array, force) in self.parts.iter().zip(forces).take(kinds(slow)) {
+                for (array, force) in self.parts.iter().zip(forces).take(result_arrays(slow)) {
                     warp.store(*array, at, force);
                 }
             }
@@ -301,7 +301,7 @@ impl Patches {
         cta.each_warp(|warp| {
             for start in (0..self.atoms_per_patch).step_by(THREADS as usize) {
                 let atom = warp.thread() + start;
-                for (parts, sums) in self.parts.iter().zip(self.sums).take(kinds(slow)) {
+                for (parts, sums) in self.parts.iter().zip(self.sums).take(result_arrays(slow)) {
                     let mut sum = Lanes::all(0.0);
                     let part = |which: i32| atom + (patch * NEAR + which) * self.atoms_per_patch;
                     let loaded: Vec<_> = (0..NEAR).map(|which| warp.load(*parts, part(which))).collect();
@@ -354,7 +354,7 @@ impl Patches {
 }
 
 /// Number of result arrays in a step: seven with slow forces, otherwise four.
-fn kinds(slow: bool) -> usize {
+fn result_arrays(slow: bool) -> usize {
     if slow { 7 } else { 4 }
 }
 
@@ -415,14 +415,14 @@ impl Instance for Patches {
             let shared_bytes = THREADS * 8 * 4;
             let grid = Grid::new("nonbonded", (self.grid.count() * NEAR) as u64, THREADS).shared_bytes(shared_bytes);
             host.launch_ordered(grid, |cta| self.kernel(cta, slow))?;
-            self.sums.into_iter().take(kinds(slow)).for_each(|array| host.copy_to_host(array));
+            self.sums.into_iter().take(result_arrays(slow)).for_each(|array| host.copy_to_host(array));
         }
         Ok(())
     }
 
     /// Compares the last step's forces with sums over all atoms and all images, in double precision.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let (atoms, kinds) = (memory.to_vec(self.atoms), kinds((self.steps - 1).is_multiple_of(SLOW_EVERY)));
+        let (atoms, kinds) = (memory.to_vec(self.atoms), result_arrays((self.steps - 1).is_multiple_of(SLOW_EVERY)));
         let read = |atom: i32, word: i32| f64::from(atoms[(4 * atom + word) as usize]);
         for atom in 0..self.all_atoms() {
             let [radius, depth, charge] = self.kind(atom).map(f64::from);

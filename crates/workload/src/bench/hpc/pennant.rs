@@ -275,7 +275,7 @@ impl Hydro {
     }
 
     /// True if no side has turned inside out; the host checks after two of the kernels.
-    fn is_sound(&self, host: &mut Host<'_>) -> bool {
+    fn no_side_inverted(&self, host: &mut Host<'_>) -> bool {
         host.copy_to_host(self.bad);
         host.memory().read(self.bad, 0) == 0
     }
@@ -288,7 +288,7 @@ impl Hydro {
         host.copy_to_device(self.step);
         host.launch(self.grid("main1", points), |cta| self.advance_half(cta))?;
         host.launch(Grid::new("main2", chunks, CHUNK).shared_bytes(SCRATCH), |cta| self.forces(cta))?;
-        if !self.is_sound(host) {
+        if !self.no_side_inverted(host) {
             return Ok(None);
         }
         host.launch(self.grid("main3", points), |cta| self.advance(cta))?;
@@ -298,7 +298,7 @@ impl Hydro {
         // CTAs compare with the minimum left by earlier CTAs.
         let end = self.grid("main5", zones).shared_bytes(CHUNK * (8 + 16));
         host.launch_ordered(end, |cta| self.end(cta))?;
-        if !self.is_sound(host) {
+        if !self.no_side_inverted(host) {
             return Ok(None);
         }
         host.copy_to_host(self.next_step);

@@ -136,7 +136,7 @@ fn project(matrix: &Matrix, voxel: [i32; 3]) -> Projection {
 }
 
 /// Value interpolated between four pixels.
-fn between(shadow: Projection, [a, b, c, d]: [f32; 4]) -> f32 {
+fn interpolate(shadow: Projection, [a, b, c, d]: [f32; 4]) -> f32 {
     let upper = (1.0 - shadow.right) * a + shadow.right * b;
     let lower = (1.0 - shadow.right) * c + shadow.right * d;
     shadow.weight * ((1.0 - shadow.down) * upper + shadow.down * lower)
@@ -192,7 +192,7 @@ impl Reconstruction {
                 let [a, b, c, d] = pixels;
                 let (upper, lower) = (a.zip(b, |a, b| (a, b)), c.zip(d, |c, d| (c, d)));
                 let four = upper.zip(lower, |(a, b), (c, d)| [a, b, c, d]);
-                let new = old + shadow.zip(four, between);
+                let new = old + shadow.zip(four, interpolate);
                 let new = warp.compute(ComputeClass::Fp32, 10, new);
                 warp.store(self.volume, voxel, new);
             });
@@ -235,7 +235,7 @@ impl Instance for Reconstruction {
             for (index, voxel) in (0..).zip(&mut expected) {
                 let shadow = project(&matrix, self.voxel(index));
                 let value = |step| self.pixel(shadow, step).map_or(0.0, |at| self.intensity(image, at as u64));
-                *voxel += between(shadow, AROUND.map(value));
+                *voxel += interpolate(shadow, AROUND.map(value));
             }
         }
         compare("volume", memory.to_vec(self.volume), expected, 1e-5)

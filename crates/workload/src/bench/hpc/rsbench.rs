@@ -225,7 +225,7 @@ impl Library {
                     let at = warp.compute(ComputeClass::Int, 2, material * MOST + at);
                     let nuclide = warp.load(self.nuclide, at);
                     let density = warp.load(self.density, at);
-                    let one = self.micro(warp, nuclide, energy);
+                    let one = self.nuclide_cross_section(warp, nuclide, energy);
                     let added = warp.compute(ComputeClass::Fp64, 4, sum + one * density);
                     sum = warp.update(sum, added);
                 });
@@ -235,21 +235,21 @@ impl Library {
     }
 
     /// Sum over a nuclide's cross sections at an energy.
-    fn micro(&self, warp: &mut Warp<'_>, nuclide: Lanes<u32>, energy: Lanes<f64>) -> Lanes<f64> {
+    fn nuclide_cross_section(&self, warp: &mut Warp<'_>, nuclide: Lanes<u32>, energy: Lanes<f64>) -> Lanes<f64> {
         let [first, windows] = warp.load_vector(self.windows, nuclide * 2);
         let window = first + energy.zip(windows, window_of);
         let window = warp.compute(ComputeClass::Fp64, 4, window);
         let [begin, end] = warp.load_vector(self.range, window * 2);
         let [a, b] = warp.load_vector(self.radius, nuclide * 4);
         let [c, d] = warp.load_vector(self.radius, nuclide * 4 + 2);
-        let (a, b, c, d) = (settle(warp, a), settle(warp, b), settle(warp, c), settle(warp, d));
+        let (a, b, c, d) = (wait_for(warp, a), wait_for(warp, b), wait_for(warp, c), wait_for(warp, d));
         warp.compute(ComputeClass::Fp64, FACTORS, ());
         let turns = where_on(warp, |lane| {
             factors([a.lane(lane), b.lane(lane), c.lane(lane), d.lane(lane)], energy.lane(lane).sqrt())
         });
         let smooth = [0, 1, 2].map(|part| warp.load(self.smooth, window * 3 + part) * energy);
         let mut sums = smooth.map(|part| warp.compute(ComputeClass::Fp64, 1, part));
-        let (begin, end) = (settle(warp, begin), settle(warp, end));
+        let (begin, end) = (wait_for(warp, begin), wait_for(warp, end));
         warp.repeat(end - begin, |warp, at| {
             let pole = self.load_pole(warp, begin + at);
             warp.compute(ComputeClass::Fp64, POLE, ());
@@ -267,8 +267,8 @@ impl Library {
         let pole = warp.compute(ComputeClass::Int, 2, pole);
         let numbers = [0, 2, 4, 6].map(|at| warp.load_vector::<f64, u32, 2>(self.poles, pole * 8 + at));
         let momentum = warp.load(self.momentum, pole);
-        let numbers = numbers.map(|[re, im]| [settle(warp, re), settle(warp, im)]);
-        let momentum = settle(warp, momentum);
+        let numbers = numbers.map(|[re, im]| [wait_for(warp, re), wait_for(warp, im)]);
+        let momentum = wait_for(warp, momentum);
         where_on(warp, |lane| {
             let [place, total, absorption, fission] =
                 [0, 1, 2, 3].map(|at: usize| Complex { re: numbers[at][0].lane(lane), im: numbers[at][1].lane(lane) });
@@ -299,7 +299,7 @@ impl Library {
 }
 
 /// Waits for a loaded value.
-fn settle<T: Copy>(warp: &mut Warp<'_>, value: Lanes<T>) -> Lanes<T> {
+fn wait_for<T: Copy>(warp: &mut Warp<'_>, value: Lanes<T>) -> Lanes<T> {
     warp.compute(ComputeClass::Other, 0, value)
 }
 

@@ -158,15 +158,15 @@ impl Refinement {
                     let loaded = self.arrays.load(warp, triangle);
                     let bad = warp.compute(ComputeClass::Fp64, 20, loaded.map(|loaded| is_bad(loaded.points)));
                     warp.store(self.bad, triangle, bad.map(u32::from));
-                    warp.when(bad, |warp| self.list(warp, 0, triangle));
+                    warp.when(bad, |warp| self.append(warp, 0, triangle));
                 });
             }
         });
     }
 
     /// Puts a triangle from each lane on a worklist.
-    fn list(&self, warp: &mut Warp<'_>, list: usize, triangle: Lanes<u32>) {
-        let place = self.take(warp, LISTED, Lanes::all(1));
+    fn append(&self, warp: &mut Warp<'_>, list: usize, triangle: Lanes<u32>) {
+        let place = self.add_to_counter(warp, LISTED, Lanes::all(1));
         let fits = place.lt(self.bad.len() as u32);
         warp.when_else(
             fits,
@@ -176,7 +176,7 @@ impl Refinement {
     }
 
     /// Adds to a counter; returns its previous value.
-    fn take(&self, warp: &mut Warp<'_>, counter: usize, items: Lanes<u32>) -> Lanes<u32> {
+    fn add_to_counter(&self, warp: &mut Warp<'_>, counter: usize, items: Lanes<u32>) -> Lanes<u32> {
         let before = warp.atomic(Reduction::Add, self.counts, Lanes::all(counter as i32), items, SHARED);
         warp.compute(ComputeClass::Int, 0, before)
     }
@@ -250,7 +250,7 @@ impl Refinement {
     fn conclude(&self, warp: &mut Warp<'_>, round: Round, attempt: &Attempt) {
         let hopeless = where_on(warp, |lane| attempt.cavities[lane as usize].hopeless);
         warp.when(attempt.tries & hopeless, |warp| warp.store(self.bad, attempt.bad, HOPELESS));
-        warp.when(attempt.tries & !hopeless & !attempt.wins, |warp| self.list(warp, 1 - round.from, attempt.bad));
+        warp.when(attempt.tries & !hopeless & !attempt.wins, |warp| self.append(warp, 1 - round.from, attempt.bad));
         warp.when(attempt.wins & !hopeless, |warp| {
             let cavities = &attempt.cavities;
             let ring = where_on(warp, |lane| cavities[lane as usize].ring.len() as u32);
@@ -258,8 +258,8 @@ impl Refinement {
                 let Cavity { ring, triangles, .. } = &cavities[lane as usize];
                 (ring.len() - triangles.len()) as u32
             });
-            let first = self.take(warp, TRIANGLES, more);
-            let centre = self.take(warp, POINTS, Lanes::all(1));
+            let first = self.add_to_counter(warp, TRIANGLES, more);
+            let centre = self.add_to_counter(warp, POINTS, Lanes::all(1));
             let room = self.arrays.point.len() as u32 / 2;
             let fits = (first + more).le(self.bad.len() as u32) & centre.lt(room);
             warp.when_else(
@@ -270,7 +270,7 @@ impl Refinement {
                     // A border split may leave the bad triangle unchanged.
                     let left =
                         where_on(warp, |lane| !cavities[lane as usize].triangles.contains(&attempt.bad.lane(lane)));
-                    warp.when(left, |warp| self.list(warp, 1 - round.from, attempt.bad));
+                    warp.when(left, |warp| self.append(warp, 1 - round.from, attempt.bad));
                 },
                 |warp| warp.store(self.counts, Lanes::all(FULL as i32), 1),
             );
@@ -322,7 +322,7 @@ impl Refinement {
         });
         let bad = warp.compute(ComputeClass::Fp64, 20, bad);
         warp.store(self.bad, slot, bad.map(u32::from));
-        warp.when(bad, |warp| self.list(warp, 1 - round.from, slot));
+        warp.when(bad, |warp| self.append(warp, 1 - round.from, slot));
     }
 
     /// Returns an error if storage was too small for the triangles.

@@ -347,7 +347,7 @@ impl Forest {
                 break;
             }
         }
-        let left = self.components.left(host);
+        let left = self.components.count_on_host(host);
         host.copy_to_host(self.total);
         host.copy_to_host(self.edges);
         Ok(left)

@@ -151,20 +151,20 @@ struct SurveyProducts {
 }
 
 /// Full product, from a product without its zero factors and the zero count.
-fn whole(product: f64, zeros: u32) -> f64 {
+fn full_product(product: f64, zeros: u32) -> f64 {
     if zeros == 0 { product } else { 0.0 }
 }
 
 /// Probability that a variable cannot satisfy a clause. Inputs are the products over the other clauses with equal sign
 /// (`same`) and with opposite sign (`other`).
-fn unable(same: f64, other: f64) -> f64 {
+fn unable_probability(same: f64, other: f64) -> f64 {
     let (forced, helped, open) = ((1.0 - other) * same, (1.0 - same) * other, same * other);
     let sum = forced + helped + open;
     if sum > 0.0 { forced / sum } else { 0.0 }
 }
 
 /// Bias of a variable towards true.
-fn tendency(positive: f64, negated: f64) -> f64 {
+fn bias_towards_true(positive: f64, negated: f64) -> f64 {
     let (up, down, open) = ((1.0 - positive) * negated, (1.0 - negated) * positive, positive * negated);
     let sum = up + down + open;
     if sum > 0.0 { (up - down) / sum } else { 0.0 }
@@ -249,8 +249,8 @@ impl Formula {
                 // The clause's own survey is divided out.
                 let same = zero.select(same, same.zip(factor, |product, factor| product / factor));
                 let zeros = zero.select(same_zeros - Lanes::all(1), same_zeros);
-                let (same, other) = (same.zip(zeros, whole), other.zip(other_zeros, whole));
-                let answer = warp.compute(ComputeClass::Fp64, 24, same.zip(other, unable));
+                let (same, other) = (same.zip(zeros, full_product), other.zip(other_zeros, full_product));
+                let answer = warp.compute(ComputeClass::Fp64, 24, same.zip(other, unable_probability));
                 warp.store(self.answer, edge, answer);
             });
         });
@@ -289,8 +289,8 @@ impl Formula {
         let state = warp.load(self.state, variable);
         warp.when(state.eq(FREE), |warp| {
             let SurveyProducts { products, zeros } = self.fold(warp, variable);
-            let [positive, negated] = [0, 1].map(|sign: usize| products[sign].zip(zeros[sign], whole));
-            let bias = warp.compute(ComputeClass::Fp64, 20, positive.zip(negated, tendency));
+            let [positive, negated] = [0, 1].map(|sign: usize| products[sign].zip(zeros[sign], full_product));
+            let bias = warp.compute(ComputeClass::Fp64, 20, positive.zip(negated, bias_towards_true));
             warp.store(self.bias, variable, bias);
         });
     }
@@ -430,7 +430,13 @@ mod tests {
     fn a_variable_that_is_needed_elsewhere_fails_a_clause() {
         // Without other demands, the variable can always satisfy the clause. If it is negated elsewhere with certainty,
         // it cannot.
-        assert_eq!((unable(1.0, 1.0), unable(1.0, 0.0), unable(0.0, 1.0)), (0.0, 1.0, 0.0));
-        assert_eq!((tendency(1.0, 1.0), tendency(0.0, 1.0), tendency(1.0, 0.0)), (0.0, 1.0, -1.0));
+        assert_eq!(
+            (unable_probability(1.0, 1.0), unable_probability(1.0, 0.0), unable_probability(0.0, 1.0)),
+            (0.0, 1.0, 0.0)
+        );
+        assert_eq!(
+            (bias_towards_true(1.0, 1.0), bias_towards_true(0.0, 1.0), bias_towards_true(1.0, 0.0)),
+            (0.0, 1.0, -1.0)
+        );
     }
 }

@@ -225,7 +225,7 @@ impl ShortestPaths {
     /// Relaxes the edges at a worklist node in each thread.
     fn relax_listed(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch) {
         cta.each_warp(|warp| {
-            self.with_item(warp, turn, |warp, range| {
+            self.with_listed_node(warp, turn, |warp, range| {
                 let [first, degree, distance] = range;
                 warp.repeat(degree, |warp, arc| {
                     let arc = warp.compute(ComputeClass::Int, 1, first + arc);
@@ -242,7 +242,12 @@ impl ShortestPaths {
     }
 
     /// Runs `body` with first arc, arc count and distance for each thread's worklist node.
-    fn with_item(&self, warp: &mut Warp<'_>, turn: &WorklistLaunch, body: impl FnOnce(&mut Warp<'_>, [Lanes<u32>; 3])) {
+    fn with_listed_node(
+        &self,
+        warp: &mut Warp<'_>,
+        turn: &WorklistLaunch,
+        body: impl FnOnce(&mut Warp<'_>, [Lanes<u32>; 3]),
+    ) {
         let item = warp.compute(ComputeClass::Int, 2, warp.global_thread());
         warp.when(item.lt(turn.items as i32), |warp| {
             let node = warp.load(turn.lists.nodes[turn.from], item).cast::<i32>();
@@ -253,12 +258,12 @@ impl ShortestPaths {
     }
 
     /// Gathers the edges at the CTA's nodes; each thread relaxes an edge at a time.
-    fn relax_shared_out(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch) {
+    fn relax_shared(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch) {
         let (threads, steps) = (cta.threads() as usize, cta.threads().ilog2() as u16);
         let mut ranges = vec![ArcRange::default(); threads];
         cta.each_warp(|warp| {
             let base = (warp.index() * warp.width()) as usize;
-            self.with_item(warp, turn, |warp, parts| {
+            self.with_listed_node(warp, turn, |warp, parts| {
                 let [first, degree, distance] = warp.compute(ComputeClass::Int, 0, parts);
                 each_active(warp, |lane| {
                     ranges[base + lane as usize] =
@@ -343,7 +348,7 @@ impl ShortestPaths {
             host.copy_to_device(self.changed);
             let grid = Grid::new("relax", u64::from(items.div_ceil(self.threads)), self.threads);
             host.launch_ordered(grid, |cta| match self.variant {
-                Variant::EdgeWorklist => self.relax_shared_out(cta, &turn),
+                Variant::EdgeWorklist => self.relax_shared(cta, &turn),
                 Variant::NodeWorklist | Variant::Topology => self.relax_listed(cta, &turn),
             })?;
             host.copy_to_host(self.changed);

@@ -128,7 +128,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// Twelve times the second difference, from values at distances -2, -1, 1 and 2 and at the cell itself.
-fn bend([far_low, low, high, far_high]: [f64; 4], own: f64) -> f64 {
+fn second_difference([far_low, low, high, far_high]: [f64; 4], own: f64) -> f64 {
     16.0 * low - far_low + 16.0 * high - far_high - 30.0 * own
 }
 
@@ -208,7 +208,7 @@ impl Heat {
             // Four instructions along each axis, and three products with the shares.
             let [sum] = warp.calculate(ComputeClass::Fp64, 15, operands, |[own, around @ ..]| {
                 let [a, b, c, d, e, f, g, h, i, j, k, l] = around;
-                let [x, y, z] = [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(|axis| bend(axis, own));
+                let [x, y, z] = [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(|axis| second_difference(axis, own));
                 [shares[0] * x + shares[1] * y + shares[2] * z]
             });
             warp.store(self.laplacian, at, sum);
@@ -260,7 +260,7 @@ impl Heat {
     }
 
     /// Applies an explicit time step to a field, by second derivatives.
-    fn stepped(&self, field: &[f64]) -> Vec<f64> {
+    fn after_step(&self, field: &[f64]) -> Vec<f64> {
         let strides = [1, self.pitch, self.plane()].map(|stride| stride as usize);
         let derivatives = |at: usize| -> f64 {
             let along = |(stride, side): (usize, f64)| {
@@ -307,8 +307,8 @@ impl Instance for Heat {
             let mix = |kept: f64, other: Vec<f64>| -> Vec<f64> {
                 field.iter().zip(other).map(|(before, after)| kept * before + (1.0 - kept) * after).collect()
             };
-            let second = mix(0.75, self.stepped(&self.stepped(&field)));
-            field = mix(1.0 / 3.0, self.stepped(&second));
+            let second = mix(0.75, self.after_step(&self.after_step(&field)));
+            field = mix(1.0 / 3.0, self.after_step(&second));
         }
         agree("heat", &memory.to_vec(self.heat), &field)
     }

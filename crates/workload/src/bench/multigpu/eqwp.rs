@@ -239,7 +239,7 @@ fn slope(warp: &mut Warp<'_>, around: [Lanes<f32>; 4]) -> Lanes<f32> {
         let change = -1.0 / 12.0 * (far_high - far_low) + 2.0 / 3.0 * (high - low);
         [(f64::from(change) / CELL) as f32]
     });
-    doubles(warp, DIVISION, 2);
+    account_doubles(warp, DIVISION, 2);
     slope
 }
 
@@ -250,7 +250,7 @@ fn slope_in(warp: &mut Warp<'_>, tile: &Shared<f32>, slot: Lanes<i32>, stride: i
 }
 
 /// Accounts for instructions in double precision, and for conversions to and from it.
-fn doubles(warp: &mut Warp<'_>, count: u16, conversions: u16) {
+fn account_doubles(warp: &mut Warp<'_>, count: u16, conversions: u16) {
     warp.compute(ComputeClass::Fp64, count, ());
     warp.compute(ComputeClass::Other, conversions, ());
 }
@@ -260,7 +260,7 @@ fn add_product(warp: &mut Warp<'_>, old: Lanes<f32>, factor: f64, change: Lanes<
     let [new] = warp.calculate(ComputeClass::Fp64, 1, [old, change], |[old, change]| {
         [(f64::from(old) + factor * f64::from(change)) as f32]
     });
-    doubles(warp, 0, 3);
+    account_doubles(warp, 0, 3);
     new
 }
 

@@ -276,7 +276,7 @@ impl Instance for Reconstruction {
             for colour in &self.colours {
                 self.copy_in(host, colour)?;
                 self.update(host, colour)?;
-                self.take_differences(host, colour)?;
+                self.store_differences(host, colour)?;
                 self.add_back(host, colour)?;
             }
         }

@@ -143,7 +143,7 @@ impl PartitionedGraph {
         for (start, count) in arcs.target().iter().zip(arcs.weight()) {
             leaving[*start as usize] += count;
         }
-        let nodes = Partition::weighed(arcs.first(), LINE, gpus);
+        let nodes = Partition::by_weight(arcs.first(), LINE, gpus);
         PartitionedGraph {
             leaving,
             summed: nodes.tiles(THREADS * RANKS as u64, 1),

@@ -26,7 +26,7 @@ impl Partition {
 
     /// Splits the items into whole groups with `size` neighbours each, so that blocks have about equal weight. `before`
     /// is a prefix sum over the item weights, with the total at the end.
-    pub(super) fn weighed(before: &[u32], size: u64, gpus: u8) -> Partition {
+    pub(super) fn by_weight(before: &[u32], size: u64, gpus: u8) -> Partition {
         let items = before.len() as u64 - 1;
         let total = u64::from(before[items as usize]);
         let groups: Vec<u64> = (0..=items.div_ceil(size)).map(|group| (group * size).min(items)).collect();
@@ -144,10 +144,10 @@ mod tests {
         // Weights 1, 9, 1, 1, 0, 2, 4, 0.
         let before = [0, 1, 10, 11, 12, 12, 14, 18, 18];
         let blocks = |cut: Partition| (0..cut.gpus()).map(|gpu| cut.block(gpu)).collect::<Vec<_>>();
-        let cut = Partition::weighed(&before, 2, 3);
+        let cut = Partition::by_weight(&before, 2, 3);
         assert_eq!(blocks(cut.clone()), [0..2, 2..4, 4..8]);
         assert_eq!(blocks(cut.contents(&before)), [0..10, 10..12, 12..18]);
-        assert_eq!(blocks(Partition::weighed(&[0, 0, 0], 1, 2)), [0..0, 0..2]);
+        assert_eq!(blocks(Partition::by_weight(&[0, 0, 0], 1, 2)), [0..0, 0..2]);
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// True if `a` is the smaller hash, as a 256-bit number with its lowest byte first.
-fn smaller(a: [u32; HASH], b: [u32; HASH]) -> bool {
+fn is_smaller(a: [u32; HASH], b: [u32; HASH]) -> bool {
     let number = |hash: [u32; HASH]| std::array::from_fn::<u32, HASH, _>(|at| hash[HASH - 1 - at].swap_bytes());
     number(a) < number(b)
 }
@@ -113,7 +113,7 @@ fn search(header: [u32; HEADER], nonces: u32) -> [u32; HASH + 1] {
         second[HASH] = 1 << 31;
         second[15] = 32 * HASH as u32;
         let hash = compress(START, second);
-        if smaller(hash, best.0) {
+        if is_smaller(hash, best.0) {
             best = (hash, nonce);
         }
     }

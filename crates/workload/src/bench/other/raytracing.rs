@@ -145,7 +145,7 @@ impl Hit {
 }
 
 /// Distance at which a ray hits a triangle. Source: Möller and Trumbore, 1997.
-fn meet(ray: &Ray, [a, b, c]: &Triangle) -> Option<f32> {
+fn intersect(ray: &Ray, [a, b, c]: &Triangle) -> Option<f32> {
     let (right, down) = (minus(*b, *a), minus(*c, *a));
     let across = cross(ray.to, down);
     let volume = dot(right, across);
@@ -333,7 +333,7 @@ impl Picture {
     fn try_triangle(&self, warp: &mut Warp<'_>, triangle: Lanes<i32>, ray: Lanes<Ray>) -> Lanes<Hit> {
         let corners = self.load_triangle(warp, triangle);
         warp.compute(ComputeClass::Fp32, 52, ());
-        where_on(warp, |lane| match meet(&ray.lane(lane), &corners.lane(lane)) {
+        where_on(warp, |lane| match intersect(&ray.lane(lane), &corners.lane(lane)) {
             Some(distance) => Hit { distance, triangle: triangle.lane(lane) },
             None => Hit::default(),
         })
@@ -352,7 +352,7 @@ impl Picture {
         let nearest = |ray: &Ray| {
             let met = (0..)
                 .zip(scene)
-                .filter_map(|(index, triangle)| Some(Hit { distance: meet(ray, triangle)?, triangle: index }));
+                .filter_map(|(index, triangle)| Some(Hit { distance: intersect(ray, triangle)?, triangle: index }));
             met.fold(Hit::default(), Hit::or)
         };
         let mut path = self.primary(pixel);

@@ -102,7 +102,7 @@ impl Colouring {
     }
 
     /// Colours a node if no uncoloured neighbour has a larger value, a node per thread.
-    fn give(&self, cta: &mut Cta<'_>, colour: i32) {
+    fn assign_colours(&self, cta: &mut Cta<'_>, colour: i32) {
         let nodes = self.rows.nodes() as i32;
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -182,7 +182,7 @@ impl Instance for Colouring {
             host.copy_to_device(self.stop);
             // CTAs that find uncoloured neighbours store equal flags.
             host.launch_ordered(Grid::new("color1", ctas, THREADS), |cta| self.find_largest(cta))?;
-            host.launch(Grid::new("color2", ctas, THREADS), |cta| self.give(cta, colour as i32))?;
+            host.launch(Grid::new("color2", ctas, THREADS), |cta| self.assign_colours(cta, colour as i32))?;
             host.copy_to_host(self.stop);
             if host.memory().read(self.stop, 0) == 0 {
                 break;

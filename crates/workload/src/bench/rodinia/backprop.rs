@@ -97,7 +97,7 @@ fn slope(output: f32, error: f32) -> f32 {
     output * (1.0 - output) * error
 }
 
-fn squash(sum: f32) -> f32 {
+fn sigmoid(sum: f32) -> f32 {
     1.0 / (1.0 + (-sum).exp())
 }
 
@@ -216,9 +216,9 @@ impl Perceptron {
 
     /// Errors for the hidden units, from the input sums per unit; entry 0 is the bias.
     fn errors(&self, sums: &[f32]) -> Vec<f32> {
-        let hidden: Vec<f32> = (0..).zip(sums).map(|(at, sum)| squash(sum + self.start_weight(at + 1))).collect();
+        let hidden: Vec<f32> = (0..).zip(sums).map(|(at, sum)| sigmoid(sum + self.start_weight(at + 1))).collect();
         let weigh = |(at, value): (usize, &f32)| value * self.output_weight(at + 1);
-        let output = squash(self.output_weight(0) + hidden.iter().enumerate().map(weigh).sum::<f32>());
+        let output = sigmoid(self.output_weight(0) + hidden.iter().enumerate().map(weigh).sum::<f32>());
         let error = slope(output, TARGET - output);
         let of = |(at, value): (usize, &f32)| slope(*value, error * self.output_weight(at + 1));
         std::iter::once(0.0).chain(hidden.iter().enumerate().map(of)).collect()

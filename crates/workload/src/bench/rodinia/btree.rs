@@ -266,7 +266,12 @@ impl Lookups {
     }
 
     /// Passes the record for the matching key to `body`, in the lane whose thread found the key.
-    fn found(&self, cta: &mut Cta<'_>, descent: Descent, mut body: impl FnMut(&mut Warp<'_>, Lanes<u32>, Lanes<i32>)) {
+    fn with_match(
+        &self,
+        cta: &mut Cta<'_>,
+        descent: Descent,
+        mut body: impl FnMut(&mut Warp<'_>, Lanes<u32>, Lanes<i32>),
+    ) {
         cta.each_warp(|warp| {
             let (thread, query) = (warp.thread(), Lanes::all(warp.cta()));
             let (node, wanted) = (warp.load(descent.current, query), warp.load(descent.key, query));
@@ -282,7 +287,7 @@ impl Lookups {
 
     fn find_key(&self, cta: &mut Cta<'_>) {
         self.descend(cta, &[self.single]);
-        self.found(cta, self.single, |warp, query, record| {
+        self.with_match(cta, self.single, |warp, query, record| {
             let value = warp.load(self.records, record);
             warp.store(self.answers, query, value);
         });
@@ -291,9 +296,9 @@ impl Lookups {
     fn find_range(&self, cta: &mut Cta<'_>) {
         self.descend(cta, &self.range);
         let [first, last] = self.range;
-        self.found(cta, first, |warp, query, record| warp.store(self.first_records, query, record));
+        self.with_match(cta, first, |warp, query, record| warp.store(self.first_records, query, record));
         cta.barrier();
-        self.found(cta, last, |warp, query, record| {
+        self.with_match(cta, last, |warp, query, record| {
             let length = record - warp.load(self.first_records, query) + 1;
             let length = warp.compute(ComputeClass::Int, 2, length);
             warp.store(self.lengths, query, length);
@@ -305,7 +310,7 @@ impl Lookups {
         noise::below(self.seed, key, 1 << 30) as i32
     }
 
-    fn wanted(&self, query: u64) -> u64 {
+    fn query_key(&self, query: u64) -> u64 {
         noise::below(!self.seed, query, self.records.len())
     }
 
@@ -339,7 +344,7 @@ impl Instance for Lookups {
         }
         memory.fill(self.records, |key| self.value(key));
         memory.fill(self.answers, |_| NONE);
-        memory.fill(self.single.key, |query| self.wanted(query) as i32);
+        memory.fill(self.single.key, |query| self.query_key(query) as i32);
         memory.fill(self.range[0].key, |query| self.start(query) as i32);
         memory.fill(self.range[1].key, |query| (self.start(query) + self.span) as i32);
     }
@@ -371,7 +376,7 @@ impl Instance for Lookups {
             let tell = |query| format!("{what} {query} is {}, expected {}", memory.read(found, query), expected(query));
             wrong.map_or(Ok(()), |query| Err(tell(query)))
         };
-        check("answer", self.answers, &|query| self.value(self.wanted(query)))?;
+        check("answer", self.answers, &|query| self.value(self.query_key(query)))?;
         check("first record", self.first_records, &|query| self.start(query) as i32)?;
         check("length", self.lengths, &|_| self.span as i32 + 1)
     }

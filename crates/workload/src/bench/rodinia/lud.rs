@@ -63,7 +63,7 @@ fn cell(row: impl Into<Lanes<i32>>, column: impl Into<Lanes<i32>>) -> Lanes<i32>
 }
 
 /// Subtracts the product of two numbers from `value`.
-fn less(warp: &mut Warp<'_>, value: Lanes<f32>, left: Lanes<f32>, right: Lanes<f32>) -> Lanes<f32> {
+fn subtract_product(warp: &mut Warp<'_>, value: Lanes<f32>, left: Lanes<f32>, right: Lanes<f32>) -> Lanes<f32> {
     warp.compute(ComputeClass::Fp32, 1, value - left * right)
 }
 
@@ -74,7 +74,14 @@ impl Matrix {
     }
 
     /// Loads rows into the scratchpad, for the tile whose first element is `corner`, a thread per `column`.
-    fn take(&self, warp: &mut Warp<'_>, corner: i32, rows: Range<i32>, column: Lanes<i32>, tile: &mut Shared<f32>) {
+    fn load_rows(
+        &self,
+        warp: &mut Warp<'_>,
+        corner: i32,
+        rows: Range<i32>,
+        column: Lanes<i32>,
+        tile: &mut Shared<f32>,
+    ) {
         let column = warp.compute(ComputeClass::Int, 2 + ADDRESS, column);
         let values: Vec<_> =
             rows.clone().map(|row| warp.load(self.elements, column + (corner + row * self.size))).collect();
@@ -84,7 +91,7 @@ impl Matrix {
     }
 
     /// Stores rows from a tile, with a thread per `column`.
-    fn give(&self, warp: &mut Warp<'_>, corner: i32, rows: Range<i32>, column: Lanes<i32>, tile: &Shared<f32>) {
+    fn store_rows(&self, warp: &mut Warp<'_>, corner: i32, rows: Range<i32>, column: Lanes<i32>, tile: &Shared<f32>) {
         for row in rows {
             let value = warp.load_shared(tile, cell(row, column));
             let at = warp.compute(ComputeClass::Int, 1, column + (corner + row * self.size));
@@ -98,7 +105,7 @@ impl Matrix {
         let mut tile = cta.shared::<f32>((SIDE * SIDE) as usize);
         cta.each_warp(|warp| {
             let column = warp.thread();
-            self.take(warp, corner, 0..SIDE, column, &mut tile);
+            self.load_rows(warp, corner, 0..SIDE, column, &mut tile);
         });
         cta.barrier();
         for step in 0..SIDE - 1 {
@@ -109,7 +116,7 @@ impl Matrix {
                     for term in 0..step {
                         let left = warp.load_shared(&tile, cell(row, term));
                         let right = warp.load_shared(&tile, cell(term, step));
-                        value = less(warp, value, left, right);
+                        value = subtract_product(warp, value, left, right);
                     }
                     let pivot = warp.load_shared(&tile, cell(step, step));
                     let value = warp.compute(ComputeClass::Fp32, DIVISION, value / pivot);
@@ -124,7 +131,7 @@ impl Matrix {
                     for term in 0..=step {
                         let left = warp.load_shared(&tile, cell(step + 1, term));
                         let right = warp.load_shared(&tile, cell(term, column));
-                        value = less(warp, value, left, right);
+                        value = subtract_product(warp, value, left, right);
                     }
                     warp.store_shared(&mut tile, cell(step + 1, column), value);
                 });
@@ -134,7 +141,7 @@ impl Matrix {
         cta.each_warp(|warp| {
             let column = warp.thread();
             // The first row remains unchanged.
-            self.give(warp, corner, 1..SIDE, column, &tile);
+            self.store_rows(warp, corner, 1..SIDE, column, &tile);
         });
     }
 
@@ -148,12 +155,12 @@ impl Matrix {
             let thread = warp.thread();
             // Each half loads half of the diagonal tile.
             warp.when(thread.lt(SIDE), |warp| {
-                self.take(warp, corner, 0..SIDE / 2, thread, &mut diagonal);
-                self.take(warp, right, 0..SIDE, thread, &mut row);
+                self.load_rows(warp, corner, 0..SIDE / 2, thread, &mut diagonal);
+                self.load_rows(warp, right, 0..SIDE, thread, &mut row);
             });
             warp.when(thread.ge(SIDE), |warp| {
-                self.take(warp, corner, SIDE / 2..SIDE, thread - SIDE, &mut diagonal);
-                self.take(warp, below, 0..SIDE, thread - SIDE, &mut column);
+                self.load_rows(warp, corner, SIDE / 2..SIDE, thread - SIDE, &mut diagonal);
+                self.load_rows(warp, below, 0..SIDE, thread - SIDE, &mut column);
             });
         });
         cta.barrier();
@@ -165,8 +172,8 @@ impl Matrix {
         cta.barrier();
         cta.each_warp(|warp| {
             let thread = warp.thread();
-            warp.when(thread.lt(SIDE), |warp| self.give(warp, right, 1..SIDE, thread, &row));
-            warp.when(thread.ge(SIDE), |warp| self.give(warp, below, 0..SIDE, thread - SIDE, &column));
+            warp.when(thread.lt(SIDE), |warp| self.store_rows(warp, right, 1..SIDE, thread, &row));
+            warp.when(thread.ge(SIDE), |warp| self.store_rows(warp, below, 0..SIDE, thread - SIDE, &column));
         });
     }
 
@@ -216,7 +223,7 @@ fn lower(warp: &mut Warp<'_>, column: Lanes<i32>, diagonal: &Shared<f32>, tile: 
         for term in 0..step {
             let left = warp.load_shared(diagonal, cell(step, term));
             let right = warp.load_shared(tile, cell(term, column));
-            value = less(warp, value, left, right);
+            value = subtract_product(warp, value, left, right);
         }
         warp.store_shared(tile, cell(step, column), value);
     }
@@ -229,7 +236,7 @@ fn upper(warp: &mut Warp<'_>, row: Lanes<i32>, diagonal: &Shared<f32>, tile: &mu
         for term in 0..step {
             let left = warp.load_shared(tile, cell(row, term));
             let right = warp.load_shared(diagonal, cell(term, step));
-            value = less(warp, value, left, right);
+            value = subtract_product(warp, value, left, right);
         }
         let pivot = warp.load_shared(diagonal, cell(step, step));
         let value = warp.compute(ComputeClass::Fp32, DIVISION, value / pivot);

@@ -49,7 +49,7 @@ fn footprints_at_scale_one_are_those_of_table_2() {
 }
 
 /// Returns a message if a CTA count deviates from the table.
-fn apart(row: TableRow, found: f64) -> Option<String> {
+fn deviation(row: TableRow, found: f64) -> Option<String> {
     let near = (found / row.2 as f64 - 1.0).abs() < 0.05;
     (!near).then(|| format!("{} {:?}: {found:.1} CTAs of {}", row.0, row.1, row.2))
 }
@@ -79,7 +79,7 @@ fn ctas_at_scale_one_are_those_of_table_2() {
         let weights = launches.iter().map(|kernel| (each[&kernel.name] * f64::from(kernel.ctas), kernel.ctas));
         let (sum, weight) =
             weights.fold((0.0, 0.0), |sums, (weight, ctas)| (sums.0 + weight * f64::from(ctas), sums.1 + weight));
-        wrong.extend(apart(row, sum / weight));
+        wrong.extend(deviation(row, sum / weight));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

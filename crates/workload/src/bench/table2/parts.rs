@@ -2,7 +2,7 @@
 //!
 //! CTA counts are averages over launches, weighted by warp instructions.
 
-use super::{GivenParameters, TableRow, apart, request};
+use super::{GivenParameters, TableRow, deviation, request};
 use crate::bench::{Mode, find, plan, record};
 use crate::record::{RecordOptions, Recording};
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ fn ctas_of_parts_are_those_of_table_2() {
         .filter_map(|&(row, (thin, scale, parts))| {
             let request = request(row, thin, scale);
             let recording = record(find(row.0).unwrap(), &request, &RecordOptions::default(), Mode::Auto).unwrap();
-            apart(row, average(&recording) * parts as f64)
+            deviation(row, average(&recording) * parts as f64)
         })
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -137,7 +137,7 @@ fn grids_of_single_kernels_are_those_of_table_2() {
     for row in ONE_KERNEL {
         let launches = plan(find(row.0).unwrap(), &request(row, &[], "1")).unwrap();
         let ctas: u64 = launches.iter().map(|kernel| u64::from(kernel.ctas)).sum();
-        wrong.extend(apart(row, ctas as f64 / launches.len() as f64));
+        wrong.extend(deviation(row, ctas as f64 / launches.len() as f64));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -45,7 +45,7 @@ impl ArrayExtent {
         // Each operator's list with first entries has one element more than it has rows.
         self.rows += operator.rows() + 1;
         self.entries += operator.entries() as i32;
-        operator.behind(rows, entries)
+        operator.offset_by(rows, entries)
     }
 }
 

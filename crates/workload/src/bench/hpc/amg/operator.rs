@@ -96,7 +96,7 @@ impl Operator {
     }
 
     /// Moves the operator behind `rows` rows and `entries` entries that belong to earlier operators.
-    pub(super) fn behind(self, rows: i32, entries: i32) -> Operator {
+    pub(super) fn offset_by(self, rows: i32, entries: i32) -> Operator {
         Operator { first_row: rows, first_entry: entries, ..self }
     }
 

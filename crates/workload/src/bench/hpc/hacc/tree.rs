@@ -144,7 +144,7 @@ impl Tree {
         } else {
             let children = [self.add(first, left, leaf), self.add(first + left, count - left, leaf)];
             for child in children {
-                let of: Vec<Particle> = self.stand_ins(child).map(|entry| self.particle(entry)).collect();
+                let of: Vec<Particle> = self.representatives(child).map(|entry| self.particle(entry)).collect();
                 share_out(&mut pseudo, centre, of.into_iter());
             }
             self.nodes[index].children = Some(children);
@@ -170,7 +170,7 @@ impl Tree {
     }
 
     /// Entries that represent a node: its particles if few, otherwise its pseudo-particles.
-    fn stand_ins(&self, node: usize) -> impl Iterator<Item = ForceSource> {
+    fn representatives(&self, node: usize) -> impl Iterator<Item = ForceSource> {
         let TreeNode { first, count, .. } = self.nodes[node];
         let few = count <= PSEUDO;
         (0..if few { count } else { PSEUDO })
@@ -219,7 +219,7 @@ impl Tree {
                     open.extend(children.into_iter().filter(|child| self.is_near(*child, leaf, reach)));
                 }
                 None if looks_big => found.extend(self.own(node)),
-                Some(_) | None => found.extend(self.stand_ins(node)),
+                Some(_) | None => found.extend(self.representatives(node)),
             }
         }
         found.extend(self.own(leaf));

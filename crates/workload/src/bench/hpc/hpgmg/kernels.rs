@@ -266,7 +266,7 @@ impl Multigrid {
     }
 
     /// Copies the right-hand side to the vector that cycles use as their right-hand side.
-    pub(super) fn take_rhs(&self, host: &mut Host<'_>) -> RecordResult {
+    pub(super) fn copy_rhs(&self, host: &mut Host<'_>) -> RecordResult {
         let level = self.levels[0];
         host.launch(Grid::new("copy", level.tiles(), VECTOR_THREADS), |cta| {
             let tile = level.tile(cta.index());

@@ -147,7 +147,7 @@ impl GridLevel {
     }
 
     /// True if a place is an own cell, not a ghost cell.
-    pub(super) fn owns(&self, place: [i32; 3]) -> bool {
+    pub(super) fn is_own_cell(&self, place: [i32; 3]) -> bool {
         place.iter().zip(self.sides).all(|(at, side)| (0..side).contains(at))
     }
 
@@ -176,7 +176,7 @@ impl GridLevel {
     }
 
     /// First ghost cell and ghost-cell count along an axis, in direction -1, 0 or 1.
-    fn behind(&self, axis: usize, direction: i32) -> (i32, i32) {
+    fn ghost_range(&self, axis: usize, direction: i32) -> (i32, i32) {
         let side = self.sides[axis];
         [(-GHOSTS, GHOSTS), (0, side), (side, GHOSTS)][(direction + 1) as usize]
     }
@@ -188,7 +188,7 @@ impl GridLevel {
             for direction in directions(reach) {
                 let Some(neighbour) = self.neighbour(block, direction) else { continue };
                 // The neighbour's ghost cells on the side towards this box.
-                let ghosts = [0, 1, 2].map(|axis| self.behind(axis, -direction[axis]));
+                let ghosts = [0, 1, 2].map(|axis| self.ghost_range(axis, -direction[axis]));
                 let own = [0, 1, 2].map(|axis| ghosts[axis].0 + direction[axis] * self.sides[axis]);
                 for (offset, cells) in cut(ghosts.map(|(_, count)| count), TILE) {
                     let moved = |place: [i32; 3]| [0, 1, 2].map(|axis| place[axis] + offset[axis]);
@@ -221,7 +221,7 @@ impl GridLevel {
                 if !(0..3).any(outside) {
                     continue;
                 }
-                let ghosts = [0, 1, 2].map(|axis| self.behind(axis, direction[axis]));
+                let ghosts = [0, 1, 2].map(|axis| self.ghost_range(axis, direction[axis]));
                 for (offset, cells) in cut(ghosts.map(|(_, count)| count), BORDER_TILE) {
                     let mut along = (0..3).filter(|axis| !outside(*axis)).map(|axis| (cells[axis], self.strides[axis]));
                     borders.push(Border {
@@ -294,14 +294,14 @@ mod tests {
                     (level.cell(exchange.from + offset).unwrap(), level.cell(exchange.to + offset).unwrap());
                 let of = |block, place: [i32; 3]| [0, 1, 2].map(|axis| level.low(block)[axis] + place[axis]);
                 assert_eq!(of(from, own), of(to, ghost), "a copy moves the value of one cell");
-                assert!(level.owns(own) && !level.owns(ghost) && filled.insert((to, ghost)));
+                assert!(level.is_own_cell(own) && !level.is_own_cell(ghost) && filled.insert((to, ghost)));
             }
         }
         for border in level.borders(Reach::Box) {
             let [(across, stride), (rows, far)] = border.along;
             for (row, column) in (0..rows).flat_map(|row| (0..across).map(move |column| (row, column))) {
                 let (block, ghost) = level.cell(border.first + column * stride + row * far).unwrap();
-                assert!(!level.owns(ghost) && filled.insert((block, ghost)));
+                assert!(!level.is_own_cell(ghost) && filled.insert((block, ghost)));
             }
         }
         let ghosts = 10 * 8 * 6 - 8 * 6 * 4;

@@ -117,7 +117,7 @@ impl Domain {
         self.each(host, ("acceleration", WIDE), nodes, |warp, node| self.accelerate(warp, node))?;
         for (axis, name) in ["symmetry-x", "symmetry-y", "symmetry-z"].into_iter().enumerate() {
             let held = self.held[axis].len() as i32;
-            self.each(host, (name, WIDE), held, |warp, place| self.hold(warp, place, axis))?;
+            self.each(host, (name, WIDE), held, |warp, place| self.zero_acceleration(warp, place, axis))?;
         }
         self.each(host, ("position-velocity", WIDE), nodes, |warp, node| self.move_node(warp, node, step))?;
         self.each(host, ("kinematics-gradient", NARROW), elements, |warp, element| {

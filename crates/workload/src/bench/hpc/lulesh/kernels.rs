@@ -152,7 +152,7 @@ impl Domain {
     }
 
     /// Zeros the acceleration across an axis's symmetry plane, for the nodes at the given list positions.
-    pub(super) fn hold(&self, warp: &mut Warp<'_>, place: Lanes<i32>, axis: usize) {
+    pub(super) fn zero_acceleration(&self, warp: &mut Warp<'_>, place: Lanes<i32>, axis: usize) {
         let loaded = warp.load(self.symmetry[axis], place);
         warp.compute(ComputeClass::Int, ADDRESS, loaded);
         let node = where_on(warp, |lane| self.held[axis][place.lane(lane) as usize]);

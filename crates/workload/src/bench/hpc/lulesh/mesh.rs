@@ -84,13 +84,13 @@ impl HexMesh {
     }
 
     /// True if a node lies on the symmetry plane across an axis.
-    pub(super) fn holds(&self, node: i32, axis: usize) -> bool {
+    pub(super) fn on_symmetry_plane(&self, node: i32, axis: usize) -> bool {
         self.place(node)[axis] == 0
     }
 
     /// Nodes on the symmetry plane across an axis, ascending.
-    pub(super) fn held(&self, axis: usize) -> Vec<i32> {
-        (0..self.nodes()).filter(|node| self.holds(*node, axis)).collect()
+    pub(super) fn symmetry_nodes(&self, axis: usize) -> Vec<i32> {
+        (0..self.nodes()).filter(|node| self.on_symmetry_plane(*node, axis)).collect()
     }
 
     /// Number of elements around a node.
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn planes_of_symmetry_are_faces_of_the_box() {
         let mesh = HexMesh::new([3, 5, 6], NumberingScheme::Shells);
-        assert_eq!([0, 1, 2].map(|axis| mesh.held(axis).len()), [6 * 7, 4 * 7, 4 * 6]);
-        assert!(mesh.held(1).iter().all(|node| mesh.place(*node)[1] == 0));
+        assert_eq!([0, 1, 2].map(|axis| mesh.symmetry_nodes(axis).len()), [6 * 7, 4 * 7, 4 * 6]);
+        assert!(mesh.symmetry_nodes(1).iter().all(|node| mesh.place(*node)[1] == 0));
         assert_eq!(mesh.origin(), 0);
     }
 

@@ -68,7 +68,7 @@ impl Reference<'_> {
         for (axis, forces) in forces.iter().enumerate() {
             for node in 0..self.domain.mesh.nodes() {
                 let mass = self.domain.start_volume() / 8.0 * f64::from(self.domain.mesh.degree(node));
-                let held = self.domain.mesh.holds(node, axis);
+                let held = self.domain.mesh.on_symmetry_plane(node, axis);
                 let node = node as usize;
                 let acceleration = if held { 0.0 } else { forces[node] / mass };
                 self.velocity[axis][node] = physics::velocity(self.velocity[axis][node], acceleration, step);

@@ -123,7 +123,7 @@ impl Domain {
         let longest = self.held.iter().map(Vec::len).max().expect("three planes of symmetry");
         self.each(host, ("symmetry", THREADS), longest as i32, |warp, place| {
             for (axis, held) in self.held.iter().enumerate() {
-                warp.when(place.lt(held.len() as i32), |warp| self.hold(warp, place, axis));
+                warp.when(place.lt(held.len() as i32), |warp| self.zero_acceleration(warp, place, axis));
             }
         })?;
         let ([vx, vy, vz], [ax, ay, az], [x, y, z]) = (self.velocity, self.acceleration, self.place);

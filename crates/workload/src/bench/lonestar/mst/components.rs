@@ -45,7 +45,7 @@ impl Components {
     }
 
     /// Number of components, copied back to the host.
-    pub(super) fn left(&self, host: &mut Host<'_>) -> u32 {
+    pub(super) fn count_on_host(&self, host: &mut Host<'_>) -> u32 {
         host.copy_to_host(self.count);
         host.memory().read(self.count, 0)
     }
@@ -99,7 +99,7 @@ impl Components {
                     let was_boss = before.eq(lower);
                     (one, two) = (warp.update(one, before), warp.update(two, boss));
                     (open, joined) = (warp.update(open, !was_boss), warp.update(joined, was_boss));
-                    warp.when(was_boss, |warp| self.account(warp, lower, boss));
+                    warp.when(was_boss, |warp| self.add_size(warp, lower, boss));
                 });
             });
             if !goes_on {
@@ -109,7 +109,7 @@ impl Components {
     }
 
     /// Adds a component's size to the component it was joined to, and decrements the count.
-    fn account(&self, warp: &mut Warp<'_>, lower: Lanes<u32>, boss: Lanes<u32>) {
+    fn add_size(&self, warp: &mut Warp<'_>, lower: Lanes<u32>, boss: Lanes<u32>) {
         let size = warp.load(self.size, lower);
         warp.reduce(Reduction::Add, self.size, boss, size, self.order);
         warp.reduce(Reduction::Add, self.count, Lanes::all(0), u32::MAX, self.order);

@@ -1,6 +1,6 @@
 //! Reference survey propagation without shared products.
 
-use super::{FALSE, FREE, Formula, TRIVIAL, TRUE, tendency, unable};
+use super::{FALSE, FREE, Formula, TRIVIAL, TRUE, bias_towards_true, unable_probability};
 
 /// Surveys computed directly from their definition: each message from all other messages, without shared products.
 pub(super) struct Reference {
@@ -46,7 +46,7 @@ impl Reference {
         if self.state[variable as usize] != FREE {
             return 1.0;
         }
-        unable(self.open(variable, sign, clause), self.open(variable, 1 - sign, clause))
+        unable_probability(self.open(variable, sign, clause), self.open(variable, 1 - sign, clause))
     }
 
     pub(super) fn sweep(&mut self) {
@@ -68,7 +68,7 @@ impl Reference {
     pub(super) fn fix(&mut self) -> bool {
         let all = 0..self.state.len() as u32;
         let bias: Vec<f64> = all
-            .map(|variable| tendency(self.open(variable, 0, usize::MAX), self.open(variable, 1, usize::MAX)))
+            .map(|variable| bias_towards_true(self.open(variable, 0, usize::MAX), self.open(variable, 1, usize::MAX)))
             .collect();
         let threshold = Formula::threshold(&self.state, &bias);
         if threshold < TRIVIAL {

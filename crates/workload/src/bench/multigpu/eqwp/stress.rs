@@ -1,6 +1,8 @@
 //! The kernel that updates all six stresses from velocity slopes.
 
-use super::{ACROSS, Ground, LAME, PAIRS, REACH, STEP, TILE, ThreadColumn, add_product, doubles, slope, slope_in};
+use super::{
+    ACROSS, Ground, LAME, PAIRS, REACH, STEP, TILE, ThreadColumn, account_doubles, add_product, slope, slope_in,
+};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 use std::array::from_fn;
@@ -85,7 +87,7 @@ fn normal(warp: &mut Warp<'_>, slopes: [[Lanes<f32>; 3]; 3], axis: usize) -> Lan
     let [rate] = warp.calculate(ComputeClass::Fp32, 1, operands, |[own, first, second]| {
         [((LAME[0] + 2.0 * LAME[1]) * f64::from(own) + LAME[0] * f64::from(first + second)) as f32]
     });
-    doubles(warp, 2, 3);
+    account_doubles(warp, 2, 3);
     rate
 }
 
@@ -94,6 +96,6 @@ fn shear(warp: &mut Warp<'_>, slopes: [[Lanes<f32>; 3]; 3], axis: usize, other: 
     let operands = [slopes[axis][other], slopes[other][axis]];
     let [rate] =
         warp.calculate(ComputeClass::Fp32, 1, operands, |[one, two]| [(LAME[1] * f64::from(one + two)) as f32]);
-    doubles(warp, 1, 2);
+    account_doubles(warp, 1, 2);
     rate
 }

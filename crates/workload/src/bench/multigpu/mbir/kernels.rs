@@ -137,7 +137,7 @@ impl Reconstruction {
     }
 
     /// Sinogram index for a channel in a supervoxel's band, after a load from the band table.
-    fn of_sinogram(
+    fn sinogram_index(
         &self,
         warp: &mut Warp<'_>,
         supervoxel: Lanes<i32>,
@@ -157,7 +157,7 @@ impl Reconstruction {
             let words = (self.scan.band() * PITCH) as usize;
             let (mut errors, mut weights): (Shared<f32>, Shared<f32>) = (cta.shared(words), cta.shared(words));
             self.by_channel(cta, part, |warp, view, of_scan, channel| {
-                let at = self.of_sinogram(warp, Lanes::all(part.supervoxel), of_scan, channel);
+                let at = self.sinogram_index(warp, Lanes::all(part.supervoxel), of_scan, channel);
                 let (error, weight) = (warp.load(self.errors, at), warp.load(self.weights, at));
                 let error = warp.compute(ComputeClass::Fp32, 2, error).map(|units| (f64::from(units) / UNITS) as f32);
                 warp.store_shared(&mut errors, channel * PITCH + view, error);
@@ -176,7 +176,7 @@ impl Reconstruction {
     }
 
     /// Stores the update's changes in the buffers, in sinogram units, view by view.
-    pub(super) fn take_differences(&self, host: &mut Host<'_>, colour: &Colour) -> RecordResult {
+    pub(super) fn store_differences(&self, host: &mut Host<'_>, colour: &Colour) -> RecordResult {
         self.each_piece(host, ("differences", 1), colour, |cta, part| {
             let mut tile: Shared<i32> = cta.shared((self.scan.band() * PITCH) as usize);
             self.by_view(cta, part, |warp, channel, view| {
@@ -207,7 +207,7 @@ impl Reconstruction {
                         let supervoxel = slot.map(|slot| colour.supervoxels[(slot.min(slots - 1)) as usize]);
                         for channel in (0..scan.band()).step_by(PIECE as usize).map(|first| column + first) {
                             warp.when(channel.lt(scan.band()), |warp| {
-                                let at = self.of_sinogram(warp, supervoxel, Lanes::all(view), channel);
+                                let at = self.sinogram_index(warp, supervoxel, Lanes::all(view), channel);
                                 let from = (slot * scan.views + view) * scan.band() + channel;
                                 let from = warp.compute(ComputeClass::Int, INDEX, from);
                                 let change = warp.load(self.differences, from);
@@ -259,7 +259,7 @@ impl Reconstruction {
                     self.step(warp, voxel.at, sums, &mut change);
                 });
                 cta.barrier();
-                cta.each_warp(|warp| self.take_off(warp, part.slot, &voxel, &change));
+                cta.each_warp(|warp| self.subtract_change(warp, part.slot, &voxel, &change));
             }
         })
     }
@@ -341,7 +341,7 @@ impl Reconstruction {
     }
 
     /// Subtracts a voxel's change from the errors on all its rays.
-    fn take_off(&self, warp: &mut Warp<'_>, slot: i32, voxel: &Voxel, change: &Shared<f32>) {
+    fn subtract_change(&self, warp: &mut Warp<'_>, slot: i32, voxel: &Voxel, change: &Shared<f32>) {
         let change = warp.load_shared(change, Lanes::all(0));
         let change = warp.compute(ComputeClass::Fp32, 1, change * (LARGEST / 255.0) as f32);
         self.each_ray(warp, slot, voxel, |warp, at, entry| {
