@@ -1,6 +1,7 @@
 //! Events per second for the whole engine, on one thread and on two. Seventeen partitions (sixteen modules and a
 //! switch) have handlers that work for about 100 ns, with many and with few events per window. Without work, the
-//! benchmark measures the bare cost per window.
+//! benchmark measures the bare cost per window. All messages together are in flight from the start, and each passes a
+//! fixed number of hops.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -23,7 +24,7 @@ struct Token {
 #[repr(align(128))]
 struct Station {
     data: u64,
-    /// Length of the chain of dependent multiplications per event.
+    /// Length of the dependent multiplication chain per event.
     work: u32,
 }
 
@@ -60,7 +61,7 @@ impl Load {
         Engine::new(stations, (0..PARTITIONS).collect(), lookahead)
     }
 
-    /// Runs the load from its first event to its last; returns events and windows.
+    /// Runs the load from the first event to the last; returns events and windows.
     fn run(self, engine: &mut Engine<Station>, threads: usize) -> (u64, u64) {
         let now = engine.now();
         for token in 0..self.tokens {
@@ -73,7 +74,7 @@ impl Load {
     }
 }
 
-/// Steps that take about 100 ns on a 3 GHz core: measured as the difference between `work100ns` and `work0ns` on one
+/// Steps that take about 100 ns on a 3 GHz core: measured by the difference between `work100ns` and `work0ns` on one
 /// thread.
 const WORK_100_NS: u32 = 64;
 

@@ -1,4 +1,4 @@
-//! The event queue compared with a binary heap: one pop and one push at a steady number of waiting events.
+//! The event queue compared with a binary heap: a pop and a push at a steady number of waiting events.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::cmp::Ordering;
@@ -25,7 +25,7 @@ impl Queue for EventQueue<Message> {
     }
 }
 
-/// Wrapper with reversed order: the largest event is handled first.
+/// Wrapper that reverses the order of events: the largest is handled first.
 struct Latest(Event<Message>);
 
 impl PartialEq for Latest {
@@ -54,7 +54,7 @@ impl Queue for BinaryHeap<Latest> {
     }
 }
 
-/// A sequence of pseudo-random numbers (splitmix64).
+/// A pseudo-random number sequence (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -69,7 +69,7 @@ impl Random {
     }
 }
 
-/// Delay between an event and the event that it sends, in picoseconds.
+/// Delay between an event and the event sent by its handler, in picoseconds.
 type Delay = fn(&mut Random) -> u64;
 
 const DELAYS: [(&str, Delay); 4] = [

@@ -1,4 +1,5 @@
-//! Load balancing: assigns partitions to threads in shares with about equal load, and chooses the number of threads.
+//! Load balancing between threads: assigns partitions to threads in shares with about equal load, and chooses the
+//! number of threads.
 
 use std::iter::repeat_n;
 
@@ -6,11 +7,11 @@ use std::iter::repeat_n;
 /// work. A smaller gain would not pay for refilling the caches. Source: assumed.
 const WORTHWHILE: u64 = 5;
 
-/// Cost of dividing a group of partitions among threads, which then wait for each other more often, in percent of the
-/// busiest thread's work. Source: assumed.
+/// Cost for dividing a group of partitions among threads, in percent of the busiest thread's work: the threads then
+/// wait for each other more often. Source: assumed.
 const DIVIDED: u64 = 10;
 
-/// Cost of a barrier, in events. Source: measured on two cores, some 2 us, and 0.2 us per event.
+/// Cost for a barrier, in events. Source: measured on two cores, some 2 us, and 0.2 us per event.
 const BARRIER: u64 = 10;
 
 /// Work done by partitions in some windows.
@@ -75,7 +76,7 @@ fn whole_groups(loads: &[u64], groups: &[u16], threads: usize) -> Vec<u16> {
     sizes(groups).zip(owners).flat_map(|(members, owner)| repeat_n(owner, members)).collect()
 }
 
-/// Number of partitions in each group.
+/// Number of partitions per group.
 fn sizes(groups: &[u16]) -> impl Iterator<Item = usize> {
     groups.chunk_by(|a, b| a == b).map(<[u16]>::len)
 }
@@ -85,7 +86,7 @@ pub(crate) fn splits(groups: &[u16], owners: &[u16]) -> bool {
     groups.windows(2).zip(owners.windows(2)).any(|(group, owner)| group[0] == group[1] && owner[0] != owner[1])
 }
 
-/// Cost of an assignment, in hundredths of a partition's unit of work.
+/// Cost for an assignment, in hundredths of a partition's unit of work.
 fn cost(loads: &[u64], groups: &[u16], owners: &[u16], threads: usize) -> u64 {
     let percent = if splits(groups, owners) { 100 + DIVIDED } else { 100 };
     busiest(loads, owners, threads) * percent
@@ -105,7 +106,7 @@ fn largest_first(loads: &[u64], threads: usize) -> Vec<u16> {
     owners
 }
 
-/// Load on the busiest thread.
+/// Load on the busiest thread, which determines the duration of a window.
 fn busiest(loads: &[u64], owners: &[u16], threads: usize) -> u64 {
     let mut given = vec![0; threads];
     owners.iter().zip(loads).for_each(|(&owner, load)| given[usize::from(owner)] += load);

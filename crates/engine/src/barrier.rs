@@ -20,7 +20,7 @@ pub(crate) struct Barrier {
     generation: Line<AtomicU64>,
 }
 
-/// A value on its own cache line, so that waiting for it does not slow down its neighbours.
+/// A value on a separate cache line: waiting for the value does not slow down any neighbours.
 #[repr(align(128))]
 pub(crate) struct Line<T>(pub(crate) T);
 
@@ -43,7 +43,7 @@ impl Barrier {
         self.generation.0.store(1, Ordering::Release);
     }
 
-    /// Waits until the barrier is open; returns the number of participating threads.
+    /// Waits until the barrier is open; returns the participating thread count.
     pub(crate) fn wait_to_open(&self) -> usize {
         self.wait_for(1);
         self.parties.load(Ordering::Relaxed)
@@ -79,7 +79,7 @@ impl Barrier {
 mod tests {
     use super::*;
 
-    /// Number of rounds with an error. A panic in this function would leave the remaining threads waiting.
+    /// Number of rounds with an error. A panic in this function would leave the remaining threads waiting forever.
     fn faults(threads: usize) -> usize {
         let barrier = Barrier::new(threads);
         let [entered, rounds, faults] = [const { AtomicUsize::new(0) }; 3];

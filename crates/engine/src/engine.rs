@@ -1,4 +1,4 @@
-//! The engine: partitions, their queues, and the windows in which they run side by side.
+//! The engine: partitions, event queues, and the windows in which partitions run side by side.
 
 use crate::event::Event;
 use crate::lane::Lane;
@@ -11,8 +11,8 @@ use crate::stopwatch::Stopwatch;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tombolo_types::{ComponentId, Ps};
 
-/// The end of time, 281 s, which leaves 16 spare bits for a model's computations. Events due at or after this time are
-/// never handled.
+/// The end of time, 281 s: leaves 16 spare bits for a model's computations. Events due at or after this time are never
+/// handled.
 pub const HORIZON: Ps = Ps(1 << 48);
 
 /// Partitions with their waiting events.
@@ -37,12 +37,11 @@ pub struct Engine<P: Partition> {
 pub struct EngineStats {
     /// Events handled in this run.
     pub events: u64,
-    /// Windows in this run: the number of message exchanges between groups of partitions; larger if threads share a
-    /// group.
+    /// Windows in this run: the number of message exchanges between partition groups; larger if threads share a group.
     pub windows: u64,
-    /// Time of the last event handled, in this run or before it.
+    /// Time of the last event handled, in this run or before.
     pub last_event: Ps,
-    /// Threads that took part in most windows: at most one per partition, and only as many as speed up the run.
+    /// Threads that took part in most windows: at most one per partition, and only if all speed up the run.
     pub threads: usize,
     /// True if events due at or after [`HORIZON`] are left.
     pub beyond: bool,
@@ -53,8 +52,8 @@ impl<P: Partition> Engine<P> {
     ///
     /// # Panics
     /// If there is no partition, or more than 2^16; if a component's home does not exist; if the lookahead describes a
-    /// different number of partitions; if there are several partitions and the lookahead is zero; or if it is larger
-    /// within groups than between them.
+    /// different number of partitions; if there are several partitions and the lookahead is zero; or if the lookahead
+    /// is larger within groups than between groups.
     pub fn new(partitions: Vec<P>, home: Vec<u16>, lookahead: Lookahead) -> Self {
         let count = partitions.len();
         assert!((1..=1 << 16).contains(&count), "an engine has 1 to 2^16 partitions, not {count}");
@@ -67,8 +66,8 @@ impl<P: Partition> Engine<P> {
         Engine { partitions, lanes, home, lookahead, unfinished: false, ignores_load: false }
     }
 
-    /// Makes runs keep their threads even if other processes occupy the cores, so that a test can predict the thread of
-    /// each partition.
+    /// Makes runs keep all threads even if foreign processes occupy the cores, for tests that predict each partition's
+    /// thread.
     pub fn ignoring_load(mut self) -> Self {
         self.ignores_load = true;
         self
@@ -93,9 +92,9 @@ impl<P: Partition> Engine<P> {
     /// that do not speed up the run stay unused. May be called again after more events have been scheduled.
     ///
     /// # Panics
-    /// With the panic of a handler. If several partitions panic in the same window, the first group's panic is
-    /// reported. If threads share a group, windows are shorter, and a different panic may be reported. All threads
-    /// first finish their window. The partitions remain accessible, but a further run panics.
+    /// With a handler's panic. If several partitions panic in the same window, the first group's panic is reported. If
+    /// threads share a group, windows are shorter, and a different panic may be reported. All threads first finish
+    /// their window. The partitions remain accessible, but a further run panics.
     // A separate function in the compiled code: a profiler recognises simulation by its symbol.
     #[inline(never)]
     pub fn run(&mut self, threads: usize) -> EngineStats {
@@ -136,7 +135,7 @@ impl<P: Partition> Engine<P> {
         EngineStats { events, windows: windows.all(), last_event: self.now(), threads, beyond }
     }
 
-    /// Time of the last event handled; zero before the first.
+    /// Time of the last handled event; zero before the first.
     pub fn now(&self) -> Ps {
         self.lanes.iter().map(|lane| lane.last_event).max().unwrap_or(Ps::ZERO)
     }
@@ -146,7 +145,7 @@ impl<P: Partition> Engine<P> {
         &self.partitions
     }
 
-    /// The partitions, to change them between runs.
+    /// The partitions, for changes between runs.
     pub fn partitions_mut(&mut self) -> &mut [P] {
         &mut self.partitions
     }
@@ -157,7 +156,7 @@ impl<P: Partition> Engine<P> {
     }
 }
 
-/// Windows in a run, by the number of threads, starting with one.
+/// Windows in a run, by thread count, starting with one.
 pub(crate) struct Windows(Vec<u64>);
 
 impl Windows {
@@ -166,12 +165,12 @@ impl Windows {
         self.0[threads - 1] += windows;
     }
 
-    /// Total over all numbers of threads.
+    /// Total over all thread counts.
     pub(crate) fn all(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Number of threads used by most windows.
+    /// Thread count used by most windows.
     fn threads(&self) -> usize {
         let most = self.0.iter().max();
         1 + self.0.iter().position(|windows| Some(windows) == most).unwrap_or(0)

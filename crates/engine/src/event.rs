@@ -1,4 +1,4 @@
-//! Events and the total order in which they are handled.
+//! Events and the total order in which partitions handle events.
 
 use tombolo_types::{ComponentId, Ps};
 
@@ -8,13 +8,13 @@ use tombolo_types::{ComponentId, Ps};
 /// order, because a source numbers its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<M> {
-    /// Time at which the event is handled.
+    /// Time at which the handler runs.
     pub time: Ps,
     /// Component that handles the event.
     pub to: ComponentId,
     /// Component that sent the event.
     pub from: ComponentId,
-    /// Number of events that `from` had sent before this one.
+    /// Number of events sent earlier by `from`.
     pub sequence: u32,
     /// Content of the event.
     pub message: M,

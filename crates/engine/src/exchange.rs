@@ -1,17 +1,17 @@
 //! Message exchange between threads at the end of a window: one mailbox per pair.
 //!
-//! A mailbox is locked only while its buffer is swapped for another, by one thread at a time, so no thread waits for
-//! it. The buffers circulate between sender and receiver: in a steady state nothing is allocated.
+//! A mailbox is locked only while the buffer is swapped for another, by one thread at a time, and no thread ever waits
+//! for the lock. The buffers circulate between sender and receiver: in a steady state nothing is allocated.
 
 use crate::event::Event;
 use crate::prefetch::prefetch;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Prefetch distance, in events. Loading a line written by another core takes some hundred nanoseconds; the distance
-/// matches the number of outstanding misses that a core's cache supports.
+/// matches the number of outstanding misses supported by a core's cache.
 const AHEAD: usize = 16;
 
-/// Mailboxes for all pairs of threads.
+/// Mailboxes for all pairs of threads. Mailboxes from a thread to itself stay unused.
 pub(crate) struct Exchange<M> {
     threads: usize,
     /// Mailboxes indexed by parity of the window, sender and receiver. While one window's messages are still being
@@ -19,8 +19,8 @@ pub(crate) struct Exchange<M> {
     mailboxes: Vec<Mailbox<M>>,
 }
 
-/// Messages from one thread to another. Aligned to separate cache lines, because neighbouring mailboxes belong to other
-/// threads.
+/// Messages from one thread to another. Aligned to separate cache lines, because neighbouring mailboxes belong to
+/// different threads.
 #[repr(align(128))]
 struct Mailbox<M>(Mutex<Vec<Event<M>>>);
 

@@ -1,4 +1,4 @@
-//! Engine state for one partition: its queue, and the sequence numbers of its components.
+//! Engine state for a partition: the event queue, and the components' sequence numbers.
 
 use crate::queue::EventQueue;
 use tombolo_types::{ComponentId, Ps};
@@ -6,14 +6,14 @@ use tombolo_types::{ComponentId, Ps};
 /// Marks a component from another partition among the sequence numbers.
 const FOREIGN: u64 = u64::MAX;
 
-/// A partition's part of the engine.
+/// A partition's part in the engine.
 pub(crate) struct Lane<M> {
     pub(crate) queue: EventQueue<M>,
-    /// Number of events sent so far, by component of the engine, or `FOREIGN`.
+    /// Number of events sent so far, by component in the engine, or `FOREIGN`.
     sequences: Vec<u64>,
     /// Events handled so far.
     pub(crate) events: u64,
-    /// Time of the last event handled.
+    /// Time of the last handled event.
     pub(crate) last_event: Ps,
 }
 

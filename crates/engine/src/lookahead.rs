@@ -1,10 +1,10 @@
-//! Minimum delays between partitions.
+//! Minimum delays between partitions, which determine the length of windows.
 
 use tombolo_types::Ps;
 
-/// Least message delays between partitions, which form groups. Partitions in one group are close to each other, like
-/// the modules in a GPU, and further away from those in another group. A thread with whole groups waits for other
-/// threads only as often as groups can exchange messages.
+/// Least message delays between partitions, which form groups. Partitions in a group are close to each other, like the
+/// modules in a GPU, and further away from partitions in another group. A thread with whole groups waits for further
+/// threads only when groups can exchange messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookahead {
     /// Group of each partition. The partitions in a group are adjacent.

@@ -1,12 +1,12 @@
-//! Occupied buckets in a ring: a bitmap with two levels, so that the next one is found in a few instructions, however
-//! many are empty.
+//! Record of the occupied buckets in a ring: a bitmap with two levels. The next occupied bucket is found in a few
+//! instructions, regardless of the number of empty buckets.
 
 /// Words in the bitmap: equal to the number of bits in [`Occupancy::summary`].
 const WORDS: usize = u64::BITS as usize;
 
 /// Number of buckets in a ring, 16.8 us in all. Source: measured while `reproduce hmg --figure 8 --scale paper` ran its
-/// first two points side by side (alexnet-conv2, whose memory replies take microseconds). Of a profiler's samples, 4 %
-/// were in the handling of events beyond 1024 buckets.
+/// first two points side by side (alexnet-conv2, whose memory replies take microseconds). A profiler attributed 4 % of
+/// the samples to events beyond 1024 buckets.
 pub(crate) const BUCKETS: usize = WORDS * 64;
 
 /// Set of occupied buckets, by index in the ring.

@@ -1,9 +1,10 @@
-//! Windows of a run on several threads.
+//! Windows in a run on several threads.
 //!
-//! Each thread keeps its share of the partitions from window to window: its cache holds them, and messages between them
-//! need no exchange. If every share consists of whole groups, windows are as long as the delay between groups. The last
-//! thread to finish a window plans the next one. At intervals, partitions are redistributed if the load is uneven, or
-//! the number of threads is changed. The thread that runs a partition has no influence on its results.
+//! Each thread keeps a share of the partitions from window to window: the thread's cache holds these partitions, and
+//! messages inside the share need no exchange. If every share consists of whole groups, a window lasts for the delay
+//! between groups. The last thread to finish a window plans the next one. At intervals, partitions are redistributed if
+//! the load is uneven, or the number of threads is changed. Simulation results are independent from the assignment to
+//! threads.
 
 use crate::balance;
 use crate::barrier::{Barrier, Line};
@@ -25,28 +26,29 @@ use tombolo_types::Ps;
 /// End time that stands for no further window: the run is over, or continues with another number of threads.
 const OVER: u64 = 0;
 
-/// Number of windows between reviews of the shares. Source: assumed; long enough to make a review's few microseconds
+/// Number of windows between two share reviews. Source: assumed; long enough to make a review's few microseconds
 /// negligible, short against the phases of a workload.
 pub(crate) const REVIEW: u64 = 512;
 
-/// Time after which the shares are reviewed, regardless of the number of windows: if other processes occupy the cores,
-/// a window may last as long as they run. Source: assumed; some hundred times the duration of a review.
+/// Time after which the shares are reviewed, regardless of the number of windows: if foreign processes occupy the
+/// cores, a window may last until they yield. Source: assumed; some hundred times the duration of a review.
 const LONGEST: Duration = Duration::from_millis(10);
 
-/// State shared between the threads in a run.
+/// State shared between the threads in a run: the mailboxes, the current window, and the partitions that no thread
+/// owns.
 struct Crew<'a, 's, P: Partition> {
     map: Ownership<'a>,
     table: Mutex<Table<'a, 's, P>>,
     exchange: Exchange<P::Message>,
-    /// Earliest event by thread, waiting in its queues or sent in its last window.
+    /// Earliest event by thread, waiting in its queues or sent in the last window.
     earliest: Vec<Line<AtomicU64>>,
-    /// End of the present window, or `OVER`.
+    /// End of the current window, or `OVER`.
     end: Line<AtomicU64>,
     /// Set if the shares are reviewed before the next window, although [`REVIEW`] windows have not passed.
     early: AtomicBool,
     /// Windows so far.
     windows: AtomicU64,
-    /// Windows before this section of the run.
+    /// Windows before this section of the whole run.
     before: u64,
     barrier: Barrier,
 }
@@ -60,7 +62,7 @@ struct Table<'a, 's, P: Partition> {
     seats: Vec<Option<Seat<'a, P>>>,
     /// Thread of each partition.
     owners: Vec<u16>,
-    /// True if each group of partitions is on one thread.
+    /// True if each group has all partitions on one thread.
     whole: bool,
     staff: &'a mut Staff<'s>,
     /// Time of the last review.
@@ -137,7 +139,7 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         }
     }
 
-    /// One thread's part of the run.
+    /// Part of the run for one thread: takes a share, executes window after window, and returns the share.
     fn work(&self, worker: usize) {
         let parties = self.barrier.wait_to_open();
         let mut share = self.take_share(worker, parties);
@@ -168,13 +170,13 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         self.put_back(share);
     }
 
-    /// Time of the earliest waiting event.
+    /// Time when the earliest event waits.
     fn start(&self) -> Ps {
         let earliest = self.earliest.iter().map(|earliest| earliest.0.load(Ordering::Relaxed));
         earliest.min().map_or(Ps::NEVER, Ps)
     }
 
-    /// Plans the next window, which begins at `start`, while no other thread runs.
+    /// Plans the next window, which begins at `start`, while all other threads wait.
     fn plan(&self, start: Ps) {
         let table = self.table();
         let over = start >= HORIZON || table.panic.is_some();
@@ -247,8 +249,8 @@ impl<P: Partition> Table<'_, '_, P> {
         self.give(owners, groups);
     }
 
-    /// Redistributes the partitions, all returned to the table, by their load since the last review. `windows`: total
-    /// for the run so far. Returns true if the run continues with another number of threads instead.
+    /// Redistributes the partitions, all returned to the table, by load since the last review. `windows`: total for the
+    /// run so far. Returns true if the run continues with a different thread count instead.
     fn review(&mut self, groups: &[u16], windows: u64) -> bool {
         let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
         let events = lanes.map(|lane| lane.events).collect();

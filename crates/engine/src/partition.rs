@@ -9,10 +9,10 @@ use tombolo_types::{ComponentId, Ps};
 /// A partition of the machine: its components never run concurrently. All partitions in an engine have one type; a
 /// machine with different parts uses an enum.
 pub trait Partition: Send {
-    /// Message between components. Copied in transit: keep it small (48 bytes or so).
+    /// Message between components. Copied in transit: keep the size small (48 bytes or less).
     type Message: Copy + Default + Send;
 
-    /// Handles one event for a component in this partition, and schedules the resulting events.
+    /// Handles one event for a component in this partition, and schedules the resulting events through `out`.
     fn handle(&mut self, event: &Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
 
     /// True if [`Partition::prefetch`] and [`Partition::prefetch_found`] are worth their cost. Constant during a run.
@@ -34,7 +34,8 @@ pub trait Partition: Send {
     }
 }
 
-/// Output for a component's messages while it handles an event.
+/// Output for a component's messages while it handles an event. An outbox checks that no message violates the
+/// lookahead.
 pub struct Outbox<'a, M> {
     now: Ps,
     /// Index of the running partition.
@@ -55,13 +56,13 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         Outbox { now: lane.last_event, partition, lane, map, neighbours }
     }
 
-    /// Time of the event being handled.
+    /// Time of the current event.
     pub fn now(&self) -> Ps {
         self.now
     }
 
-    /// Schedules `message` for `to` at `at`. `from` is the component that handles the event, or another component in
-    /// its partition.
+    /// Schedules `message` for `to` at `at`. `from` is the component handling the event, or another component in the
+    /// partition.
     ///
     /// # Panics
     /// If `at` lies before now, for a component in the same partition, or before now plus the lookahead, for a
@@ -97,7 +98,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         self.neighbours.place(home, at, to, from, sequence)
     }
 
-    /// Handles all events of the partition before `end`, in order.
+    /// Handles all events of the partition before `end`, in order, and passes upcoming events to the prefetch hooks.
     pub(crate) fn run<P: Partition<Message = M>>(&mut self, partition: &mut P, end: Ps) {
         let mut batch = std::mem::take(&mut self.lane.queue.batch);
         let mut bound = self.lane.queue.bound(end);

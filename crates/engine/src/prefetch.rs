@@ -3,7 +3,7 @@
 /// Bytes in a cache line of the host.
 pub const HOST_LINE: usize = 64;
 
-/// Starts to load the first cache line at `place`. Changes only the duration of later accesses.
+/// Starts to load the first cache line at `place`. Changes only the duration for later accesses.
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,15 +1,15 @@
-//! The event queue of one partition: a time wheel, backed by a heap for the far future.
+//! The event queue for a partition: a time wheel, backed by a heap for the far future.
 //!
-//! Events wait in the bucket for their time, in chunks of a few, so that a push writes close to the last push into the
-//! same bucket. Only the open bucket is ordered: when a bucket opens, its chunks are moved out of the wheel and its
-//! keys are sorted. Later pushes into the open bucket are inserted at their position. Events beyond the wheel's horizon
-//! wait in a heap and join the wheel as it turns. A bucket with more events than keys can name opens in parts: the rest
-//! waits in a sorted map, the *crowd*. All storage is kept and reused, most recently emptied first. A queue in a steady
-//! state therefore allocates nothing and writes memory that is still in the host's caches.
+//! Events wait in the bucket for their time, in small chunks. A push therefore writes close to the last push into this
+//! bucket. Only the open bucket is ordered: when a bucket opens, all chunks are moved out of the wheel and the keys are
+//! sorted. Later pushes into the open bucket are inserted at their position. Events beyond the wheel's horizon wait in
+//! a heap and join the wheel as it turns. A bucket with more events than keys can name opens in parts: the rest waits
+//! in a sorted map, the *crowd*. All storage is kept and reused, most recently emptied first. A queue in a steady state
+//! therefore allocates nothing and writes memory that is still in the host's caches.
 //!
-//! Opening a bucket takes as long as sorting some events. The width of buckets therefore follows the density of events:
-//! it is reviewed at intervals, doubled if buckets held few events, and halved if they held many. The order never
-//! depends on it.
+//! Opening a bucket costs about the time for sorting some events. The bucket width therefore follows the event density:
+//! the width is reviewed at intervals, doubled if buckets held few events, and halved if buckets held many. The order
+//! never depends on the width.
 //!
 //! A message is written at its final position ([`EventQueue::place`]) and read there some time later. A processor that
 //! reads recently written data in different pieces would otherwise wait until all its stores have reached the cache.
@@ -21,35 +21,35 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use tombolo_types::{ComponentId, Ps};
 
-/// Width of the narrowest bucket in picoseconds, as a power of two: 4096 ps, a few GPU clocks. Source: measured. `run
-/// --machine hmg-4x4 --workload triad --scale 1/16` is 1.14 times as fast as with buckets of 1024 ps, which hold an
-/// event or two. With 8192 ps, `cargo bench -p tombolo-system --bench throughput remote` takes 0.98 of the time and
+/// Width of the narrowest bucket in picoseconds, given by a power of two: 4096 ps, a few GPU clocks. Source: measured.
+/// `run --machine hmg-4x4 --workload triad --scale 1/16` runs 1.14 times faster than with 1024 ps buckets, which hold
+/// an event or two. With 8192 ps, `cargo bench -p tombolo-system --bench throughput remote` takes 0.98 of the time and
 /// `reuse` 1.1 times as long: more events are pushed into the open bucket, too late to be loaded with it.
 const NARROWEST: u32 = 12;
 
-/// Width of the widest bucket in picoseconds, as a power of two: half a crossbar latency, so that most crossing
+/// Width of the widest bucket in picoseconds, given by a power of two: half a crossbar latency, so that most crossing
 /// messages lie in a bucket not yet open. Source: hmg-4x4, 40 cycles at 1.3 GHz. The largest shipped machine has 512
 /// SMs per partition: with five events per SM and cycle, they fill less than half a bucket's capacity.
 const WIDEST: u32 = 14;
 
-/// Number of buckets opened between two reviews of their event count, or fewer if they hold many events. Assumed: a
+/// Number of buckets opened between two reviews of the event count, or fewer if buckets hold many events. Assumed: a
 /// fraction of a kernel.
 const REVIEW: u64 = 1024;
 
-/// Average number of events per bucket below which the width doubles. Assumed: opening a bucket takes as long as
-/// sorting some events.
+/// Average number of events per bucket below which the width doubles. Assumed: opening a bucket costs about the time
+/// for sorting some events.
 const FEW: u64 = 4;
 
-/// Average number of events per bucket above which the width is halved: more than twice [`FEW`] at twice the width.
+/// Average number of events per bucket above which the width is halved: more than twice [`FEW`] at double width.
 /// Assumed.
 const MANY: u64 = 32;
 
-/// Events per chunk. Source: measured with `cargo bench -p tombolo-system --bench throughput`: chunks of 8 use as much
-/// memory and a few more instructions. Larger chunks waste memory in sparse buckets, smaller ones require more links in
-/// full buckets.
+/// Events per chunk. Source: measured with `cargo bench -p tombolo-system --bench throughput`: with 8, memory use is
+/// equal and a few more instructions are necessary. Larger chunks waste memory in sparse buckets, smaller ones require
+/// more links in full buckets.
 const CHUNK: usize = 16;
 
-/// No slot: the tail of an empty bucket, or the end of a list of chunks.
+/// No slot: marks the tail in an empty bucket, or the end in a chunk list.
 const NONE: u32 = u32::MAX;
 
 /// Bits used for an event's index in a [`Key`].
@@ -64,8 +64,8 @@ const EVERY_INDEX: u32 = (1 << INDEX_BITS) - 1;
 /// Maximum number of chunks in a bucket whose events keys can name.
 const CHUNKS_NAMED: usize = LATE as usize / CHUNK;
 
-/// Events that leave the crowd together. Assumed: half the number that keys can name, which leaves room for equally
-/// many pushes.
+/// Events leaving the crowd together. Assumed: half the number of nameable events, which leaves room for equally many
+/// pushes.
 const PART: usize = LATE as usize / 2;
 
 /// Events in their total order: [`EventQueue::pop`] returns the smallest (`time`, `to`, `from`, `sequence`).
@@ -77,8 +77,8 @@ const PART: usize = LATE as usize / 2;
 pub struct EventQueue<M> {
     /// Storage of the wheel. Chunk `c` has slots `c * CHUNK` to `c * CHUNK + CHUNK - 1`, filled from the first.
     chunks: Vec<Box<Chunk<M>>>,
-    /// Links by chunk. For a chunk in use: the last slot in the previous chunk of the same bucket, all of whose slots
-    /// are full. For a free chunk: a slot in the next free chunk.
+    /// Links by chunk. For a chunk in use: the last slot in the bucket's previous chunk, whose slots are all full. For
+    /// a free chunk: a slot in the next free chunk.
     before: Vec<u32>,
     /// A slot in the first free chunk; `before` leads to the rest of the list.
     free: u32,
@@ -87,17 +87,18 @@ pub struct EventQueue<M> {
     occupancy: Occupancy,
     /// Binary logarithm of a bucket's width in picoseconds, from [`NARROWEST`] to [`WIDEST`].
     width: u32,
-    /// Number of the open bucket (time over the width). Its events are in `run`, those in the next `BUCKETS` buckets in
-    /// the wheel, and all later ones in `far`. No event lies before it: a bucket is opened only to pop from it.
+    /// Number of the open bucket (time over the width). This bucket's events are in `run`, events in the next `BUCKETS`
+    /// buckets in the wheel, and all later events in `far`. No event lies before this bucket: a bucket is opened only
+    /// for a pop.
     open: u64,
-    /// Start time of the open bucket.
+    /// Start time for the open bucket.
     base: Ps,
-    /// Buckets opened since the last review, and the number of events they held.
+    /// Buckets opened since the last review, and the number of events inside.
     opened: u64,
     held: u64,
     /// Keys for the open bucket, the first event last.
     run: Vec<Key>,
-    /// Chunks of the open bucket, the first filled last, and possibly empty ones after them.
+    /// Chunks in the open bucket, the first filled last, possibly followed by empty chunks.
     pub(crate) batch: Vec<Box<Chunk<M>>>,
     /// Events pushed into the open bucket after it was opened, by index without `LATE`.
     late: Vec<Event<M>>,
@@ -110,20 +111,21 @@ pub struct EventQueue<M> {
     far_events: Vec<Event<M>>,
     /// Free indices in `far_events`.
     far_free: Vec<u32>,
-    /// Number of events pushed beyond the horizon so far: the number for the next one.
+    /// Number of events pushed beyond the horizon so far: the next event's number.
     far_pushed: u64,
 }
 
-/// Storage for a few events in one bucket, in the order of their pushes.
+/// Storage for a few events in a bucket, in push order.
 pub(crate) type Chunk<M> = [Slot<M>; CHUNK];
 
-/// A waiting event, or an empty slot for one: within one cache line of the host if the message is small enough.
+/// A waiting event, or an empty slot for an event: within a single cache line of the host if the message is small
+/// enough.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Slot<M>(Event<M>);
 
-/// An event's position in the order of its bucket, and its storage location. From the highest bit: time within the
-/// bucket (14 bits), `to` (16), `from` (16) and the index (18), which is higher for later pushes.
+/// An event's position in the bucket's order, and the storage location. From the highest bit: time within the bucket
+/// (14 bits), `to` (16), `from` (16) and the index (18), which is higher for later pushes.
 type Key = u64;
 
 impl<M: Copy + Default> Default for EventQueue<M> {
@@ -249,7 +251,7 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
-    /// Time of the first event in an occupied bucket of the wheel.
+    /// Time of the first event in an occupied wheel bucket.
     fn first_of(&self, bucket: u64) -> Ps {
         let mut first = Ps::NEVER;
         for slots in self.waiting(bucket) {
@@ -271,7 +273,7 @@ impl<M: Copy + Default> EventQueue<M> {
         })
     }
 
-    /// Number of the first occupied bucket in the wheel after the open one.
+    /// Number of the first occupied wheel bucket after the open bucket.
     #[inline]
     fn next_bucket(&self) -> Option<u64> {
         let distance = self.occupancy.distance_to_next(self.open as usize % BUCKETS)?;
@@ -280,8 +282,8 @@ impl<M: Copy + Default> EventQueue<M> {
 
     /// Opens the next bucket with an event, if its first event lies before `end`. A bucket that is not popped from must
     /// stay closed, because events may still be pushed before it. The open bucket must hold no events before `end`.
-    /// `batch` is `self.batch`, moved out of the queue so that its events can be read during pushes. With `HINTS`,
-    /// passes the bucket's events to `first`, and after all of them to `then`, each some time before it is popped.
+    /// `batch` is `self.batch`, moved out of the queue to make the events readable during pushes. With `HINTS`, passes
+    /// all events in the bucket to `first`, and then all to `then`, each some time before the pop.
     #[inline(never)]
     pub(crate) fn open_next<const HINTS: bool>(
         &mut self,
@@ -446,7 +448,7 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
-    /// Sets a new width for the buckets, with `open` as the open one.
+    /// Sets a new width for the buckets; `open` becomes the open bucket.
     fn set_width(&mut self, width: u32, open: u64) {
         let waiting = self.take_waiting();
         (self.width, self.open, self.base) = (width, open, Ps(open << width));
@@ -457,7 +459,7 @@ impl<M: Copy + Default> EventQueue<M> {
         self.recall();
     }
 
-    /// Empties the wheel. Events from one bucket come in the order of their pushes.
+    /// Empties the wheel. Events from one bucket come in push order.
     fn take_waiting(&mut self) -> Vec<Event<M>> {
         let mut events = Vec::new();
         let mut bucket = self.open;
@@ -477,7 +479,7 @@ impl<M: Copy + Default> EventQueue<M> {
         events
     }
 
-    /// Slot for an event that does not fit into the last chunk of its bucket.
+    /// Slot for an event without room in the last chunk of its bucket.
     #[inline(never)]
     fn place_aside(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         match (time.0 >> self.width).wrapping_sub(self.open) {
@@ -529,7 +531,7 @@ impl<M: Copy + Default> EventQueue<M> {
         &mut place.message
     }
 
-    /// Slot in a bucket of the wheel.
+    /// Slot in a wheel bucket.
     #[inline(always)]
     fn place_in_wheel(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let ring = (time.0 >> self.width) as usize % BUCKETS;
@@ -542,8 +544,8 @@ impl<M: Copy + Default> EventQueue<M> {
         self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].fill(time, to, from, sequence)
     }
 
-    /// Allocates an empty chunk that follows the one ending with slot `previous`, or follows none; returns its first
-    /// slot.
+    /// Allocates an empty chunk after the chunk ending with slot `previous`, or without a predecessor; returns the
+    /// first slot.
     fn take_chunk(&mut self, previous: u32) -> u32 {
         if self.free == NONE {
             self.add_chunk();
@@ -579,8 +581,8 @@ fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
     Box::new([Slot(Event { time: Ps::ZERO, to: nobody, from: nobody, sequence: 0, message: M::default() }); CHUNK])
 }
 
-/// Index of the first event in chunk `place` of a batch. Chunks filled later come first in the batch and have higher
-/// indices.
+/// Index of the first event in chunk `place` within a batch. Chunks filled later come first in the batch and have
+/// higher indices.
 #[inline(always)]
 fn first_index(place: usize) -> u32 {
     LATE - CHUNK as u32 - (place * CHUNK) as u32

@@ -1,4 +1,5 @@
-//! A thread's share of the partitions, and their execution within a window.
+//! A thread's share of the partitions, and their execution within a window. Messages inside the share go directly into
+//! queues; messages to other shares are collected in parcels.
 
 use crate::engine::HORIZON;
 use crate::event::Event;
@@ -26,7 +27,7 @@ impl Ownership<'_> {
         }
     }
 
-    /// End of the window that begins at `start`. `whole`: true if each group of partitions is on one thread. A single
+    /// End of the window beginning at `start`. `whole`: true if each group has all partitions on one thread. A single
     /// group waits for no other.
     pub(crate) fn window_end(&self, start: Ps, whole: bool) -> Ps {
         let Lookahead { groups, within, between } = self.lookahead;
@@ -56,7 +57,7 @@ struct Place {
     group: u16,
 }
 
-/// Location of each partition, from the thread and group of each. Seats follow the order of partitions.
+/// Location of each partition, from each partition's thread and group. Seats follow the partition order.
 fn places(owners: &[u16], groups: &[u16]) -> Vec<Place> {
     let mut seated = vec![0; owners.iter().map(|&owner| usize::from(owner) + 1).max().unwrap_or(0)];
     let place = |(&worker, &group): (&u16, &u16)| {
@@ -78,7 +79,7 @@ struct Parcel<M> {
 pub(crate) struct Share<'a, P: Partition> {
     map: Ownership<'a>,
     worker: u16,
-    /// Index of each partition in the engine.
+    /// Each partition's index in the engine.
     indices: Vec<u16>,
     partitions: Vec<&'a mut P>,
     lanes: Vec<Lane<P::Message>>,
@@ -86,7 +87,7 @@ pub(crate) struct Share<'a, P: Partition> {
     due: Vec<Ps>,
     /// Seats of each group with partitions in this share.
     groups: Vec<Range<usize>>,
-    /// Locations of all partitions in the engine.
+    /// Locations for all partitions in the engine.
     places: Vec<Place>,
     /// Parcels by receiving thread.
     parcels: Vec<Parcel<P::Message>>,
@@ -95,7 +96,7 @@ pub(crate) struct Share<'a, P: Partition> {
 }
 
 impl<'a, P: Partition> Share<'a, P> {
-    /// An empty share for thread `worker`; `owners` is the thread of each partition.
+    /// An empty share for thread `worker`; `owners` gives the thread for each partition.
     pub(crate) fn new(worker: u16, owners: &[u16], threads: usize, map: Ownership<'a>) -> Self {
         let parcel = || Parcel { events: Vec::new(), earliest: Ps::NEVER };
         Share {
@@ -126,13 +127,13 @@ impl<'a, P: Partition> Share<'a, P> {
         self.lanes.push(lane);
     }
 
-    /// Dissolves the share into its partitions: index, partition and lane.
+    /// Dissolves the share into partitions: index, partition and lane.
     pub(crate) fn into_seats(self) -> impl Iterator<Item = (u16, &'a mut P, Lane<P::Message>)> {
         let seats = self.indices.into_iter().zip(self.partitions).zip(self.lanes);
         seats.map(|((index, partition), lane)| (index, partition, lane))
     }
 
-    /// Time of the earliest event that waits here or was sent from here in this window; [`Ps::NEVER`] if none.
+    /// Time of the earliest event waiting in this share or sent from the share in this window; [`Ps::NEVER`] if none.
     pub(crate) fn earliest(&self) -> Ps {
         let sent = self.parcels.iter().map(|parcel| parcel.earliest);
         self.due.iter().copied().chain(sent).min().unwrap_or(Ps::NEVER)
@@ -143,13 +144,13 @@ impl<'a, P: Partition> Share<'a, P> {
         self.lanes.iter().map(|lane| lane.events).collect()
     }
 
-    /// Index of the partition that ran last.
+    /// Index of the last running partition.
     pub(crate) fn running(&self) -> u16 {
         self.indices[self.running]
     }
 
-    /// Runs each group, in order, through its events before `end`, in the group's own windows: while other groups wait,
-    /// the host's caches hold its state.
+    /// Runs each group, in order, through all events before `end`, in the group's own windows: meanwhile, the host's
+    /// caches hold the group's state.
     pub(crate) fn run_window(&mut self, end: Ps) {
         for group in 0..self.groups.len() {
             let seats = self.groups[group].clone();
@@ -164,7 +165,7 @@ impl<'a, P: Partition> Share<'a, P> {
         }
     }
 
-    /// Runs each partition on these seats, in order, through its events before `end`.
+    /// Runs each partition on these seats, in order, through all events before `end`.
     fn run_seats(&mut self, seats: Range<usize>, end: Ps) {
         for seat in seats {
             if self.due[seat] >= end {
@@ -187,7 +188,7 @@ impl<'a, P: Partition> Share<'a, P> {
         }
     }
 
-    /// Passes the parcel for thread `to` to `carry`, which must empty it.
+    /// Passes the parcel for thread `to` to `carry`, which must empty the parcel.
     pub(crate) fn dispatch(&mut self, to: usize, carry: impl FnOnce(&mut Vec<Event<P::Message>>)) {
         let parcel = &mut self.parcels[to];
         if !parcel.events.is_empty() {
@@ -197,7 +198,7 @@ impl<'a, P: Partition> Share<'a, P> {
         }
     }
 
-    /// Pushes an event sent by another thread into the queue of its partition.
+    /// Pushes an event sent by another thread into the receiving partition's queue.
     pub(crate) fn receive(&mut self, event: Event<P::Message>) {
         let home = self.map.home_of(event.to);
         let seat = usize::from(self.places[usize::from(home)].seat);
@@ -212,9 +213,9 @@ pub(crate) struct Neighbours<'a, M> {
     /// Group of the running partition.
     group: u16,
     places: &'a [Place],
-    /// Lanes of the thread's partitions before the running one.
+    /// Lanes for the thread's partitions before the running partition.
     before: &'a mut [Lane<M>],
-    /// Lanes of the thread's partitions after the running one.
+    /// Lanes for the thread's partitions after the running partition.
     after: &'a mut [Lane<M>],
     /// Time of the first event in each partition on the thread.
     due: &'a mut [Ps],
@@ -229,8 +230,8 @@ impl<M: Copy + Default> Neighbours<'_, M> {
     }
 
     /// Sends an event to another partition, `home`; the caller writes the message to the returned reference. On the
-    /// same thread, the event goes straight into the queue. It lies at or after the end of the window, so it makes no
-    /// difference if the receiving partition has run already.
+    /// same thread, the event goes straight into the queue. The event lies at or after the end of the window, and the
+    /// receiving partition may have run already.
     #[inline(always)]
     pub(crate) fn place(&mut self, home: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let Place { worker, seat, .. } = self.places[usize::from(home)];

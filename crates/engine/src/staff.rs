@@ -1,10 +1,10 @@
-//! Number of threads in a run: as many as help, borrowed from a pool shared between concurrent runs.
+//! Thread count for a run: all threads that help, borrowed from a pool shared between concurrent runs.
 
 use crate::balance::{self, Work};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Minimum presence on a core, in percent of the time, for a run to keep more than one thread. Below it, other threads
-/// wait at the end of each window while a foreign process occupies the core. Source: assumed.
+/// Minimum presence on a core, in percent of the time, for a run to keep more than one thread. Below this limit,
+/// threads wait for each other at the end of each window while a foreign process occupies the core. Source: assumed.
 const PRESENT: u64 = 90;
 
 /// Initial number of reviews on half the threads after a run has found its cores occupied. The number doubles each
@@ -13,7 +13,8 @@ const REVIEWS_SHARED: u64 = 4;
 /// Upper limit for these reviews. Source: assumed; half a million windows, about a second of a run.
 const MOST_REVIEWS_SHARED: u64 = 1024;
 
-/// Pool of threads that no run uses at present. A run borrows helpful threads at intervals and returns all others.
+/// Pool with threads unused by any run at present. A run borrows helpful threads at intervals and returns all other
+/// threads.
 #[derive(Debug, Default)]
 pub struct Spare(AtomicUsize);
 
@@ -28,7 +29,7 @@ impl Spare {
         self.0.fetch_add(threads, Ordering::Relaxed);
     }
 
-    /// Number of threads in the pool.
+    /// Number of threads now in the pool.
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
@@ -43,9 +44,9 @@ impl Spare {
 /// Threads of one run. All except the calling thread return to the pool when the run ends.
 pub(crate) struct Staff<'a> {
     spare: &'a Spare,
-    /// Number of threads in the run, including the calling one.
+    /// Number of threads in the run, including the calling thread.
     threads: usize,
-    /// Maximum number of threads for the run: limited by its partitions, and by the host.
+    /// Maximum thread count for the run: limited by the partitions, and by the host.
     limit: usize,
     /// Events handled by each partition up to the last review; empty before the first.
     events: Vec<u64>,
@@ -53,13 +54,13 @@ pub(crate) struct Staff<'a> {
     windows: u64,
     /// Events in each partition between the last two reviews; empty before the first.
     loads: Vec<u64>,
-    /// Maximum number of threads while other processes occupy the cores.
+    /// Maximum thread count while foreign processes occupy the cores.
     share: usize,
-    /// Number of reviews for which this maximum still applies.
+    /// Number of reviews for which this maximum applies further.
     shared: u64,
-    /// Number of reviews for which it will apply when the cores are found occupied again.
+    /// Number of reviews for which the maximum will apply when the cores are found occupied again.
     shared_next: u64,
-    /// Set if the run keeps its threads regardless of the host's load.
+    /// Set if the run keeps all threads regardless of the host's load.
     ignores_load: bool,
 }
 
@@ -82,7 +83,7 @@ impl<'a> Staff<'a> {
         }
     }
 
-    /// Number of threads in the run.
+    /// Current number of threads in the run.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
@@ -187,8 +188,8 @@ mod tests {
         assert_eq!(spare.count(), 3);
     }
 
-    /// Number of threads after each review in a run that starts on `threads`. Four partitions have equal loads;
-    /// `presences` are given per review.
+    /// Thread count after each review in a run that starts on `threads`. Four partitions have equal loads; `presences`
+    /// are given per review.
     fn threads_of(threads: usize, presences: &[u64]) -> Vec<usize> {
         let spare = Spare::new(threads - 1);
         let mut staff = Staff::new(&spare, threads - 1, vec![0; 4], false);

@@ -1,8 +1,9 @@
-//! Fraction of the time during which a thread was on a core: below 100 % if other processes also use the core.
+//! Fraction of the time spent by a thread on a core. The fraction is below 100 % if foreign processes also use the
+//! core.
 
 use std::time::{Duration, Instant};
 
-/// Measures elapsed time, and the CPU time of the thread that started the stopwatch.
+/// Measures elapsed time, and the CPU time for the thread where the stopwatch was started.
 pub(crate) struct Stopwatch {
     start: Instant,
     /// CPU time of the thread at the start; `None` if the host does not provide it.
@@ -38,7 +39,7 @@ impl Presence {
         self.elapsed += other.elapsed;
     }
 
-    /// Percentage of the time on a core; 100 if no time has passed.
+    /// Percentage of the time spent on a core; 100 if no time has passed.
     pub(crate) fn percent(self) -> u64 {
         let percent = self.running.as_nanos() * 100 / self.elapsed.as_nanos().max(1);
         if self.elapsed.is_zero() { 100 } else { percent as u64 }

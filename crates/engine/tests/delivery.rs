@@ -12,13 +12,13 @@ enum Order {
     /// Does nothing.
     #[default]
     Rest,
-    /// Sends an order to `to`, `delay` later; repeats it `repeats` times in sequence.
+    /// Sends an order to `to`, `delay` later; repeats the order `repeats` times in sequence.
     Send { to: u16, delay: u64, repeats: u32 },
     /// Panics.
     Panic,
 }
 
-/// A component that logs the time and sender of each message.
+/// A component with a log: time and sender for each message.
 #[derive(Default)]
 struct Post(Vec<(Ps, u16)>);
 
@@ -40,7 +40,7 @@ impl Partition for Post {
     }
 }
 
-/// Four partitions with one component each.
+/// Four partitions, each with a single component.
 fn posts() -> Engine<Post> {
     Engine::new((0..4).map(|_| Post::default()).collect(), vec![0, 1, 2, 3], Lookahead::even(4, LOOKAHEAD))
 }
@@ -49,7 +49,7 @@ fn tell(engine: &mut Engine<Post>, at: u64, to: u16, order: Order) {
     engine.schedule(Ps(at), ComponentId(to), ComponentId(to), order);
 }
 
-/// Message of the panic raised by `call`.
+/// Message in the panic raised by `call`.
 fn panic_of<T>(call: impl FnOnce() -> T) -> String {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(_) => "no panic".to_owned(),

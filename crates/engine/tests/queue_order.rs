@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tombolo_engine::{Event, EventQueue};
 use tombolo_types::{ComponentId, Ps};
 
-/// A call on a queue. Times count from the last event popped, in picoseconds.
+/// A call on a queue, chosen at random. Times count from the last event popped, in picoseconds.
 #[derive(Clone, Debug)]
 enum Call {
     Push { delay: u64, to: u16, from: u16 },
@@ -38,7 +38,7 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// A queue, its expected content, and the time of the last event popped.
+/// A queue, the expected content, and the time of the last popped event.
 #[derive(Default)]
 struct Pair {
     queue: EventQueue<u32>,

@@ -1,4 +1,4 @@
-//! Distribution of the partitions among threads.
+//! Tests for the distribution of partitions among threads.
 
 use std::collections::BTreeSet;
 use std::thread::{self, ThreadId};
@@ -21,11 +21,11 @@ impl Partition for Witness {
     }
 }
 
-/// Events per busy partition and window: more than the cost of a barrier.
+/// Events per busy partition and window: above the cost for a barrier.
 const CHAINS: u32 = 32;
 
-/// Thread of the first and of the last event in each of four partitions on two threads. The `busy` partitions have work
-/// for two thousand times the least lookahead; the run must take `windows` windows.
+/// Threads for the first and for the last event in each of four partitions on two threads. The `busy` partitions have
+/// work for two thousand times the least lookahead; the run must take `windows` windows.
 fn witnesses(busy: [u16; 2], lookahead: Lookahead, windows: u64) -> Vec<Option<(ThreadId, ThreadId)>> {
     let mut engine =
         Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead).ignoring_load();

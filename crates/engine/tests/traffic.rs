@@ -1,9 +1,10 @@
-//! Random traffic between components: results must be equal for every partitioning and number of threads.
+//! Random traffic between components: results must be equal for every partitioning and number of threads. A digest over
+//! all handled events makes runs comparable.
 
 use tombolo_engine::{Engine, EngineStats, Event, Lookahead, Outbox, Partition, Spare};
 use tombolo_types::{ComponentId, Ps};
 
-/// The finest partitioning: groups of components that share state.
+/// The finest partitioning: component groups with shared state.
 const GROUPS: usize = 70;
 /// Components, assigned to the groups in turn.
 const COMPONENTS: usize = 200;
@@ -15,15 +16,15 @@ const CLUSTERS: usize = 5;
 /// Additional delay between groups in different clusters.
 const FURTHER: u64 = 45_000;
 
-/// Remaining number of successive events that a message causes.
+/// Remaining number of successive events caused by a message.
 #[derive(Clone, Copy, Default)]
 struct Hops(u32);
 
-/// Components that share state, like the SMs in a module share its caches.
+/// Components with shared state, like the SMs in a module.
 struct Group {
     index: usize,
     random: u64,
-    /// Digest of all handled events, in order.
+    /// Digest over all handled events, in order.
     digest: u64,
 }
 

@@ -1,15 +1,15 @@
-//! Effects requested by one protocol step. They are collected before any is carried out, so a step that lacks a
-//! resource can be dropped without a trace.
+//! Effects requested by one protocol step. All effects are collected before any is carried out, so a step without a
+//! needed resource can be dropped without a trace.
 
 use tombolo_protocol::coherence::{Cause, Hold, MemoryAccess, Message};
 use tombolo_protocol::directory::EntrySet;
 use tombolo_protocol::{Data, Effects, Reply, Request, ValidInvalid};
 use tombolo_types::{Mask, ModuleId};
 
-/// Maximum number of requests that one step sends up: written-back bytes, then the request itself.
+/// Maximum number of requests sent up by a single step: written-back bytes, then the request itself.
 const MAX_FORWARDS: usize = 2;
 
-/// Collected effects of one protocol step.
+/// Collected effects from a single protocol step.
 #[derive(Clone, Copy, Debug)]
 pub struct Actions<D: Data> {
     /// Requests sent up to the next home, in order.
@@ -22,13 +22,13 @@ pub struct Actions<D: Data> {
     pub to_memory: Option<Request<D>>,
     /// Reply to the requester, if the step gives one.
     pub reply: Option<Reply<D>>,
-    /// Bytes of the pending miss that the request waits for.
+    /// Bytes in the pending miss for which the request waits.
     pub wait: Option<Mask>,
     /// Set when the request parks on the pending miss until its fill.
     pub park: bool,
     /// Modules to invalidate.
     pub invalidate: EntrySet<ModuleId>,
-    /// Cause of the invalidations at this module.
+    /// Cause for the invalidations at this module.
     pub cause: Cause,
     /// Cause at the sending home, if this module only forwards its invalidation.
     pub original: Option<Cause>,

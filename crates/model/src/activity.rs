@@ -1,17 +1,17 @@
-//! Activity of a module over time: its counters at the end of each window, and the times at which kernels begin and end
-//! on it. Recorded only in runs that ask for a timeline.
+//! Activity of a module over time: counters at the end of each window, and the times at which kernels begin and end.
+//! Recorded only in runs that ask for a timeline.
 //!
 //! Counters are read at the first event after a window's end, before the event is handled: they include everything up
 //! to the end, and nothing later. A timeline therefore needs no events and changes none.
 
 use tombolo_types::Ps;
 
-/// State of a module at one moment. Counts start at the beginning of the run.
+/// A module's state at one moment. Counts start at the beginning of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Time of the sample.
     pub at: Ps,
-    /// Warps that have not ended, in all SMs of the module.
+    /// Warps in progress, in all SMs of the module.
     pub warps: u32,
     /// Misses in flight from the module's L1s.
     pub misses: u32,
@@ -21,11 +21,11 @@ pub struct Sample {
     pub l2_hits: u64,
     /// Bytes read and written by the module's memory, in whole bursts.
     pub dram_bytes: u64,
-    /// Bytes sent to other modules, headers included.
+    /// Bytes sent to other modules, including headers.
     pub sent_bytes: u64,
 }
 
-/// Time series of one module's samples.
+/// Time series with a module's samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Activity {
     window: Ps,
@@ -37,7 +37,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Activity of an idle module, in windows of length `window`, which must be above zero.
+    /// Activity for an idle module, in windows with the length `window`, which must be above zero.
     pub fn new(window: Ps) -> Activity {
         assert!(window > Ps::ZERO, "a timeline has windows of some length");
         Activity { window, end: window, marked: None, samples: vec![Sample::default()] }

@@ -1,5 +1,5 @@
-//! Parts of a module that run in a partition each: SMs, and groups of L2 slices. They exchange messages with each other
-//! and with the rest of the module, with a delay of at least [`least_delay`].
+//! Parts of a module with a partition each: SMs, and groups of L2 slices. Messages between two parts, or between a part
+//! and the rest of the module, take at least [`least_delay`].
 
 use crate::below::{Below, L2};
 use crate::context::{SliceView, SmShared};
@@ -14,13 +14,13 @@ use tombolo_machine::MachineConfig;
 use tombolo_protocol::Protocol;
 use tombolo_types::{Ps, SmId};
 
-/// Minimum delay of a message between two parts of a module: the crossbar latency, or half the latency of the L2 TLB,
+/// Minimum delay for a message between two parts of a module: the crossbar latency or half the L2 TLB latency,
 /// whichever is less.
 pub fn least_delay(machine: &MachineConfig) -> Ps {
     machine.crossbar.latency.min(crate::convert::to_l2_tlb(machine))
 }
 
-/// Partition with some SMs of a module.
+/// Partition for some SMs in a module.
 pub struct SmsApart<C, D: Contents> {
     site: Site<C, D>,
     side: SmSide<D>,
@@ -37,7 +37,7 @@ impl<C: Protocol, D: Contents> SmsApart<C, D> {
         self.side
     }
 
-    /// Handles an event for one SM of this partition.
+    /// Handles an event for an SM in this partition.
     #[inline]
     pub fn handle(&mut self, sm: SmId, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         self.site.watch.handles(event.time, self.site.module, Unit::Sm(sm), &event.message);
@@ -50,18 +50,18 @@ impl<C: Protocol, D: Contents> SmsApart<C, D> {
         self.side.sm(sm).prefetch(message);
     }
 
-    /// Prefetches data found through pointers that [`SmsApart::prefetch`] has loaded, for the same event.
+    /// Prefetches data found through pointers loaded by [`SmsApart::prefetch`], for the same event.
     #[inline]
     pub fn prefetch_found(&self, sm: SmId, message: &Message<D>) {
         self.side.sm(sm).prefetch_found(message);
     }
 }
 
-/// Partition with some groups of a module's L2 slices. Such a module is the only one of its machine.
+/// Partition with some groups of a module's L2 slices. The module must be alone in the machine.
 pub struct SlicesApart<C: Below<D>, D: Contents> {
     site: Site<C, D>,
     side: SliceSide<C, D>,
-    /// Uncore of a module that sends nothing to other modules: it stays idle.
+    /// Idle uncore: the module has no other modules to send to.
     uncore: Uncore<D>,
 }
 
@@ -76,7 +76,7 @@ impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
         self.side
     }
 
-    /// Handles an event for one slice of this partition.
+    /// Handles an event for a slice in this partition.
     #[inline]
     pub fn handle(&mut self, slice: u16, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         let SlicesApart { site, side, uncore } = self;
@@ -91,7 +91,7 @@ impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
         one.prefetch(message, view);
     }
 
-    /// Prefetches data found through pointers that [`SlicesApart::prefetch`] has loaded, for the same event.
+    /// Prefetches data found through pointers loaded by [`SlicesApart::prefetch`], for the same event.
     #[inline]
     pub fn prefetch_found(&self, slice: u16, message: &Message<D>) {
         let (one, view) = self.view(slice);

@@ -1,4 +1,4 @@
-//! L2 slices below the SMs of a module, in the form its protocol needs. Protocols with valid and invalid lines use
+//! L2 slices below a module's SMs, in the form needed by the protocol. Protocols with valid and invalid lines use
 //! slices that track lines ([`mod@crate::slice`]). Protocols with clients and homes use slices that track blocks
 //! ([`mod@crate::block`]).
 
@@ -29,7 +29,7 @@ pub trait Below<D: Contents>: Protocol {
     fn routing(&self) -> Routing;
 }
 
-/// Interface of an L2 slice, for its module and the module's controller.
+/// Interface to an L2 slice, for use by the module and the module's controller.
 pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// An empty slice.
     fn new(id: ComponentId, site: &Site<C, D>, between: &C::Between) -> Self;
@@ -58,15 +58,15 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// True if `action` walks all slices.
     fn is_walked(protocol: &C, action: Action) -> bool;
 
-    /// Carries out the slice's part of an action, restricted to the lines of `extent` if one is given. Returns when
-    /// memory has accepted the bytes written to it.
+    /// Carries out the slice's part in an action, restricted to the lines in `extent` if given. Returns when memory has
+    /// accepted all written bytes.
     fn act(&mut self, action: Action, extent: Option<&LineSet>, here: &mut SliceContext<'_, '_, C, D>) -> Ps;
 
     /// Carries out the slice's part of [`Action::Merge`]. When done, it notifies the controller by [`Message::Written`]
     /// with `join`.
     fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>);
 
-    /// Number of lines present, and number of dirty lines among them.
+    /// Number of lines present, and number of dirty lines among these.
     fn held(&mut self) -> (u32, u32);
 
     /// Gives up a line whose page moves elsewhere: dirty bytes go to memory, and the line is dropped. Returns when
@@ -79,20 +79,19 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// A copy writes the line to memory, so any cached bytes are stale.
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>);
 
-    /// The host has written these addresses: ranges in ascending order, without overlaps, and none empty.
+    /// The host has written these addresses: ranges in ascending order, without overlaps, each with at least one byte.
     fn host_wrote(&mut self, ranges: &[Range<u64>], here: &mut SliceContext<'_, '_, C, D>);
 
-    /// Contents of a line in the module's memory, as seen by the host.
+    /// Contents of a line in the module's memory, from the host's viewpoint.
     fn host_reads(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D;
 
-    /// Installs bytes of a line from the module's memory, clean, before time zero. Does nothing in slices that hold
-    /// blocks.
+    /// Installs bytes of a line from the module's memory, clean, before time zero. Does nothing in slices with blocks.
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>);
 
     /// Total time during which the slice's port was in use.
     fn busy(&self) -> Ps;
 
-    /// Block statistics, and the number of blocks in each state by name; `None` for slices that track lines.
+    /// Block statistics, and the number of blocks in each state by name; `None` for slices with lines.
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)>;
 
     /// Requests that wait for a resource, for the deadlock report.

@@ -13,13 +13,13 @@ use tombolo_protocol::topology::Topology;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, ModuleId, On, Ps};
 
-/// Source of the data use of each command in a program.
+/// Source for the data use by each command in a program.
 pub trait Packets: Send + Sync {
     /// Calls `then` with command number `index` in the form that the command processor reads, under the name `kernel`.
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>));
 }
 
-/// A program without labels: for each kernel, only the modules that run it are known.
+/// A program without labels: for each kernel, only the participating modules are known.
 pub struct Unlabelled {
     program: Arc<dyn Program>,
     shape: Shape,
@@ -32,7 +32,7 @@ impl Unlabelled {
     }
 }
 
-/// Modules that run a launch on a machine of shape `shape`.
+/// Modules that run a launch on a machine with shape `shape`.
 pub fn modules_of(on: On, shape: Shape) -> ModuleSet {
     (0..shape.modules()).map(ModuleId).filter(|&module| on.has(module, shape.modules_per_gpu)).collect()
 }
@@ -47,7 +47,7 @@ impl Packets for Unlabelled {
     }
 }
 
-/// Number of a line set that an operation reaches. Messages carry the number instead of the set.
+/// Number for the set of lines reached by an operation. Messages carry the number instead of the set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtentId(u32);
 
@@ -56,8 +56,8 @@ impl ExtentId {
     pub const CACHE: ExtentId = ExtentId(0);
 }
 
-/// Line sets of a run's ranged operations, shared by all partitions. The command processor adds a set before it sends
-/// the number, so every partition reads the same set.
+/// Line sets for the ranged operations in a run, shared by all partitions. The command processor adds a set before the
+/// number is sent, so every partition reads the same set.
 #[derive(Clone, Debug, Default)]
 pub struct Extents(Arc<RwLock<Vec<Arc<LineSet>>>>);
 
@@ -101,18 +101,18 @@ impl Lost {
     }
 }
 
-/// Position of a boundary in the program.
+/// Position of a boundary relative to the program's commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// Before the program's command with this index.
     Before(usize),
     /// After the kernel launched by the command with this index.
     After(usize),
-    /// At the end of the program.
+    /// After the last command, when the program ends.
     ProgramEnds,
 }
 
-/// One boundary in the log.
+/// A boundary in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
     /// Position in the program.
@@ -123,7 +123,7 @@ pub struct Logged {
     pub accounts: Vec<Account>,
     /// Table rows in use after the boundary.
     pub rows: usize,
-    /// Start and end times of the boundary's operations; both are equal if there were none.
+    /// Start and end times of the boundary's operations; both are equal if no operation was necessary.
     pub start: Ps,
     /// See `start`.
     pub end: Ps,
@@ -145,13 +145,13 @@ pub struct Boundaries {
     /// Set when a kernel's end may release nothing. The boundary then waits for stores that were written through.
     defers: bool,
     extents: Extents,
-    /// The log; `None` if it is not kept.
+    /// The log; `None` in runs without a log.
     log: Option<Vec<Logged>>,
     /// Packets numbered so far.
     packets: u32,
 }
 
-/// A decision at one boundary, while its steps run.
+/// A decision at a boundary, while the steps run.
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// Steps to run.
@@ -163,13 +163,13 @@ pub struct Decision {
 
 /// Components and options of [`Boundaries`].
 pub struct BoundariesConfig {
-    /// The elision algorithm that makes the decisions.
+    /// The elision algorithm, which makes the decisions.
     pub elision: Box<dyn Elision + Send>,
-    /// The source of the commands' labels.
+    /// Source for the labels of commands.
     pub packets: Arc<dyn Packets>,
-    /// Caches that an operation on one module must reach.
+    /// Caches to reach by an operation on one module.
     pub reach: Reach,
-    /// Number of modules in the machine.
+    /// Number of modules in the whole machine.
     pub modules: u8,
     /// Set when a table makes the decisions, which costs the command processor time.
     pub elides: bool,
@@ -182,7 +182,7 @@ pub struct BoundariesConfig {
 }
 
 impl Boundaries {
-    /// State at the start of a program.
+    /// State before a program starts.
     pub fn new(config: BoundariesConfig) -> Boundaries {
         let BoundariesConfig { elision, packets, reach, modules, elides, invalidates, defers, logs } = config;
         Boundaries {
@@ -199,7 +199,7 @@ impl Boundaries {
         }
     }
 
-    /// Line sets of the ranged operations.
+    /// Line sets for the ranged operations.
     pub fn extents(&self) -> &Extents {
         &self.extents
     }
@@ -219,14 +219,14 @@ impl Boundaries {
         self.log.as_deref().unwrap_or_default()
     }
 
-    /// True if a decision relies on the completed operations of earlier decisions, so only one boundary runs at a time.
-    /// If every launch invalidates and every end flushes, each boundary does all work for its own kernel.
+    /// True if a decision relies on completed operations from earlier decisions, so only a single boundary runs at a
+    /// time. If every launch invalidates and every end flushes, each boundary does all work for its own kernel.
     pub(crate) fn one_at_a_time(&self) -> bool {
         self.defers
     }
 
-    /// Decides on the operations before command number `index`. Returns the kernel number of its packet with the
-    /// decision.
+    /// Decides on the operations before command number `index`. Returns the kernel number for the command's packet, and
+    /// the decision.
     pub(crate) fn before(&mut self, index: usize, topology: &impl Topology, now: Ps) -> (KernelId, Decision) {
         let kernel = KernelId(self.packets);
         self.packets += 1;
@@ -247,7 +247,7 @@ impl Boundaries {
         if self.defers { Decision { steps: decision.steps.awaiting(None), ..decision } } else { decision }
     }
 
-    /// Ends a host command. The host holds no copies, so its end must not require any operation.
+    /// Ends a host command. The host holds no copies, so the end must not require any operation.
     pub(crate) fn host_is_done(&mut self, index: usize, kernel: KernelId) {
         let owed = self.elision.finish(kernel, &mut |_| ());
         assert!(owed.flushes() + owed.invalidations() == 0, "command {index}, of the host, leaves something to do");
@@ -280,7 +280,7 @@ impl Boundaries {
         Decision { steps: Steps::of(&boundary, topology, self.reach), boundary, logged }
     }
 
-    /// Lines reached by the part of a decision that module `member` carries out.
+    /// Lines reached by the action of module `member` in a decision.
     pub(crate) fn extent(&self, decision: &Decision, member: ModuleId, action: Action) -> ExtentId {
         let operation = &decision.boundary.modules[usize::from(member.0)];
         let extent = match action {
@@ -297,7 +297,7 @@ impl Boundaries {
         }
     }
 
-    /// Adds the lines lost when a module finished its part of a phase.
+    /// Adds the lines lost in a module, after its part in a phase.
     pub(crate) fn acted(&mut self, decision: &Decision, member: ModuleId, lost: Lost) {
         if let Some(log) = &mut self.log {
             let logged = &mut log[decision.logged];
@@ -307,7 +307,7 @@ impl Boundaries {
         }
     }
 
-    /// Notes that all steps of a decision have run.
+    /// Notes that all steps for a decision have run.
     pub(crate) fn ran(&mut self, decision: &Decision, now: Ps) {
         if let Some(log) = &mut self.log {
             log[decision.logged].end = now;

@@ -5,7 +5,7 @@ pub(crate) const LOW: u64 = 0x0101_0101_0101_0101;
 /// Mask with the high bit of each byte.
 pub(crate) const HIGH: u64 = LOW << 7;
 
-/// Sets the high bit of each byte that is zero, and no other bit.
+/// Sets the high bit in each byte equal to zero, and leaves all remaining bits clear.
 #[inline]
 pub(crate) fn zero_bytes(word: u64) -> u64 {
     !(((word & !HIGH) + !HIGH) | word | !HIGH)
@@ -50,7 +50,7 @@ mod tests {
             let expected = bytes.enumerate().fold(0, |found, (at, other)| found | u32::from(other == byte) << at);
             prop_assert_eq!(equal_bytes(low, high, byte), expected);
             let gathered = gather(zero_bytes(low ^ (u64::from(byte) * LOW)));
-            prop_assert_eq!(gathered, expected & 0xff, "the path of other processors");
+            prop_assert_eq!(gathered, expected & 0xff, "the path for other processors");
         }
     }
 }

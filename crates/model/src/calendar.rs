@@ -12,19 +12,19 @@ use tombolo_types::Ps;
 /// Fraction bits of a unit's length in picoseconds, so units with a fractional length do not drift.
 pub(crate) const FRACTION: u32 = 16;
 
-/// Units in one word of [`Calendar::taken`].
+/// Units per word in [`Calendar::taken`].
 const WORD: u64 = 64;
 
-/// Initial number of words. Assumed: the look-ahead of a resource that is not overloaded.
+/// Initial number of words. Assumed: the look-ahead needed without overload.
 const FEWEST: usize = 4;
 
-/// Reservations of a resource that serves a single request at a time.
+/// Reservations for a resource that serves a single request at a time.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     /// Length of a unit in 2^-16 ps; `None` if work takes no time.
     unit: Option<Divisor>,
     length: u64,
-    /// Number of the first word: nothing may be reserved before it.
+    /// Number of the first word: the earliest time for reservations.
     first: u64,
     /// Ring of words with a bit for each unit of time, set when the unit is reserved. The ring's length is a power of
     /// two; word `w`, from `first` on, has index `w` modulo the length.
@@ -34,25 +34,25 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// An idle resource with units of `length`/65536 ps; a length of zero means that no request ever waits.
+    /// An idle resource, whose units take `length`/65536 ps each; a length of zero means no request ever waits.
     pub fn new(length: u64) -> Calendar {
         let unit = (length > 0).then(|| Divisor::new(length));
         Calendar { unit, length, first: 0, taken: vec![0; FEWEST], full: 0 }
     }
 
-    /// Duration of `units`, bounded by [`HORIZON`].
+    /// Duration for `units`, bounded by [`HORIZON`].
     #[inline]
     pub fn span(&self, units: u64) -> Ps {
         Ps(units.saturating_mul(self.length) >> FRACTION)
     }
 
-    /// Number of units that cover a span; a partial unit counts as a whole unit.
+    /// Number of units to cover a span; a partial unit counts as a whole unit.
     pub fn units(&self, span: Ps) -> u64 {
         if self.unit.is_none() { 0 } else { (span.0 << FRACTION).div_ceil(self.length) }
     }
 
-    /// Reserves `units` from `ready` on; returns the end of the reservation. `now`, at most `ready`, promises that no
-    /// later call reserves time before it. Times are below [`HORIZON`]; a request ready later is never seen.
+    /// Reserves `units` from `ready` on; returns the end of the reservation. `now`, at most `ready`, is a lower bound
+    /// for all later calls. Times are below [`HORIZON`]; a request ready later is never seen.
     #[inline]
     pub fn reserve(&mut self, now: Ps, ready: Ps, units: u64) -> Ps {
         let Some(unit) = self.unit else { return ready };
@@ -122,7 +122,7 @@ impl Calendar {
     }
 }
 
-/// The `count` lowest bits set in `bits`, at least one; all set bits if there are fewer.
+/// The `count` lowest bits set in `bits`, at least one; all set bits if fewer are set.
 #[inline]
 fn lowest(bits: u64, count: u64) -> u64 {
     // The bits are mostly adjacent, because few reservations fall between others.
@@ -146,7 +146,7 @@ fn lowest(bits: u64, count: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A calendar with units of 10 ps.
+    /// A calendar whose units take 10 ps each.
     fn calendar() -> Calendar {
         Calendar::new(10 << FRACTION)
     }

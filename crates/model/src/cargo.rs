@@ -1,9 +1,9 @@
-//! Side data of lines that travel between memories and have no room in a message: the flags visible on the lines and,
-//! if data is modelled, their contents.
+//! Side data for lines in transit between memories, too large for a message: the flags visible on the lines and, if
+//! data is modelled, their contents.
 //!
 //! The store is shared by a run's partitions. The sender of a chunk loads it before the message leaves, and the
-//! receiver unloads it, so all partitions see the same contents at every thread count. The store also holds the host's
-//! memory: pages moved to the host stay here until they are fetched.
+//! receiver unloads it, and all partitions see equal contents at every thread count. The store also holds the host's
+//! memory: pages moved to the host stay in the store until fetched.
 
 use crate::flags::Shown;
 use crate::packet::CopyName;
@@ -43,7 +43,7 @@ impl<D: Contents> Cargo<D> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores the side data of a copy's chunk that begins at line `first`.
+    /// Stores the side data for a copy's chunk with first line `first`.
     pub fn load(&self, copy: CopyName, first: Line, load: Load<D>) {
         if !load.lines.is_empty() || !load.flags.is_empty() {
             self.hold().chunks.insert((copy, first), load);
@@ -63,7 +63,7 @@ impl<D: Contents> Cargo<D> {
         kept.flags.extend(load.flags);
     }
 
-    /// The host writes part of a line. Ignored if the host does not hold the page.
+    /// The host writes part of a line. Ignored if the host does not hold this page.
     pub fn write(&self, page: Page, part: (Line, Mask, D)) {
         if let Some(kept) = self.hold().host.get_mut(&page) {
             kept.lines.push(part);

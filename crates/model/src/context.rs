@@ -1,5 +1,5 @@
-//! Views that a component has of its module: an SM sees the state shared by the SMs, a slice sees the state shared by
-//! its group. The two views share no mutable state: slices and SMs exchange messages, one crossbar latency ahead.
+//! Components' views of their module: an SM sees the state shared by the SMs, a slice sees the state shared in the
+//! group. No mutable state belongs to both views: slices and SMs exchange messages, one crossbar latency ahead.
 
 use crate::cache::Ways;
 use crate::credits::Generation;
@@ -38,13 +38,13 @@ pub struct SmShared {
     pub pages: Residence,
     /// Way split of every L1 between local and remote lines, last received from the module's controller.
     pub l1_ways: Split,
-    /// The program that the CTAs execute.
+    /// The program executed by the CTAs.
     pub program: Arc<dyn Program>,
     /// Error from the decoding of a CTA, if any.
     pub failure: Option<String>,
     /// Launch in progress, indexed by kernel slot.
     pub launches: Vec<u32>,
-    /// Statistics of CTAs that have ended on SMs, indexed by launch of the program.
+    /// Statistics for ended CTAs, indexed by launch number in the program.
     pub counted: Vec<KernelStats>,
     /// Latencies of loads.
     pub latencies: Latencies,
@@ -99,18 +99,18 @@ impl SmShared {
     }
 }
 
-/// Mutable view that an SM has of its module.
+/// An SM's mutable view of the module.
 pub struct SmContext<'a, 'o, C, D: Contents> {
     /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// State shared with the other SMs.
+    /// State shared by all SMs.
     pub shared: &'a mut SmShared,
     /// Output for the SM's events.
     pub out: &'a mut Out<'o, D>,
 }
 
 impl<C, D: Contents> SmContext<'_, '_, C, D> {
-    /// Ways of an L1 that a fill of `line` may use.
+    /// Ways in an L1 available for a fill with `line`.
     #[inline]
     pub fn l1_ways(&self, line: Line) -> Ways {
         let split = self.shared.l1_ways;
@@ -121,22 +121,22 @@ impl<C, D: Contents> SmContext<'_, '_, C, D> {
 
 /// State shared by the slices of a group, with their part of the module's memory.
 pub struct SliceShared<D: Contents> {
-    /// Memory of the group's lines.
+    /// Memory for the lines in the group.
     pub memory: Memory<D>,
     /// Known flags of the group's lines, used if the module has no publisher.
     flags: Flags,
     /// Deliveries in flight to the module's SMs.
     pub deliveries: Deliveries,
-    /// A bank of the module's address translation, if one belongs to the group.
+    /// A bank for the module's address translation, if the group has a bank.
     pub translation: Option<Translation>,
     /// Counters.
     pub stats: L2Stats,
-    /// Bytes that these slices moved between the cache levels of the module.
+    /// Bytes moved by these slices between the module's cache levels.
     pub traffic: Traffic,
 }
 
 impl<D: Contents> SliceShared<D> {
-    /// Idle state of slice group `group`.
+    /// Idle state for slice group `group`.
     pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
         let slices = usize::from(site.machine.l2.slices) / group.groups as usize;
         let each = group.groups / u32::from(crate::convert::tlb_banks(&site.machine));
@@ -153,8 +153,8 @@ impl<D: Contents> SliceShared<D> {
         }
     }
 
-    /// Known flags of a line in the group. A module with a publisher keeps them there, because the publisher sends
-    /// lines of all slices.
+    /// Known flags for a line in the group. In a module with a publisher, the publisher holds all flags, because it
+    /// sends lines from all slices.
     #[inline]
     pub fn flags_mut<'a>(&'a mut self, uncore: &'a mut Uncore<D>) -> &'a mut Flags {
         match &mut uncore.publisher {
@@ -164,13 +164,13 @@ impl<D: Contents> SliceShared<D> {
     }
 }
 
-/// Read-only view that a slice has of its module.
+/// A slice's read-only view of the module.
 pub struct SliceView<'a, C, D: Contents> {
     /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// State shared with the other slices of the group.
+    /// State shared by the slices in the group.
     pub shared: &'a SliceShared<D>,
-    /// State that the module has only once.
+    /// Parts present only once in the module.
     pub uncore: &'a Uncore<D>,
 }
 
@@ -183,7 +183,7 @@ impl<C, D: Contents> Clone for SliceView<'_, C, D> {
 impl<C, D: Contents> Copy for SliceView<'_, C, D> {}
 
 impl<C, D: Contents> SliceView<'_, C, D> {
-    /// Prefetches into the host's caches the data that a fetch of `line` reads, if its memory belongs to this module.
+    /// Prefetches into the host's caches the data read by a fetch of `line`, if this module's memory holds the line.
     #[inline]
     pub fn prefetch_memory(&self, line: Line) {
         if self.site.is_home(line) {
@@ -192,28 +192,28 @@ impl<C, D: Contents> SliceView<'_, C, D> {
     }
 }
 
-/// Mutable view of the module, for a slice or a component that acts in its place.
+/// Mutable view of the module, for a slice or for a component in its place.
 pub struct SliceContext<'a, 'o, C, D: Contents> {
-    /// The acting component, the source of its events.
+    /// The acting component, used in events as the source.
     pub id: ComponentId,
     /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// State shared with the other slices of the group.
+    /// State shared by the slices in the group.
     pub shared: &'a mut SliceShared<D>,
-    /// State that the module has only once.
+    /// Parts present only once in the module.
     pub uncore: &'a mut Uncore<D>,
     /// Output for the component's events.
     pub out: &'a mut Out<'o, D>,
 }
 
 impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
-    /// Read-only view of the same state.
+    /// Read-only view with the same contents.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
         SliceView { site: self.site, shared: self.shared, uncore: self.uncore }
     }
 
-    /// Ways of the L2 that lines of a class may use.
+    /// Ways in the L2 available to lines in a class.
     #[inline]
     pub fn l2_ways(&self, class: Class) -> Ways {
         match class {
@@ -222,7 +222,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         }
     }
 
-    /// Mutable view of the module's uncore, for events sent as `id`.
+    /// Mutable view for the module's uncore; events are sent as `id`.
     #[inline]
     pub fn at_uncore(&mut self) -> UncoreContext<'_, 'o, C, D> {
         UncoreContext { id: self.id, site: self.site, uncore: self.uncore, out: self.out }
@@ -248,7 +248,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         self.at_uncore().send(departs, target, packet)
     }
 
-    /// Reads bytes of a line from memory.
+    /// Reads bytes in a line from memory.
     #[inline]
     pub fn read_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> MemoryRead {
         self.shared.stats.memory_read_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
@@ -256,7 +256,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         self.shared.memory.fetch(self.out.now(), departs, line, mask)
     }
 
-    /// Writes bytes of a line to memory; their contents are stored separately. Returns when memory has accepted the
+    /// Writes bytes in a line to memory; the contents are stored separately. Returns when memory has accepted the
     /// bytes.
     #[inline]
     pub fn store_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> Ps {
@@ -265,8 +265,8 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         self.shared.memory.store(self.out.now(), departs, line, mask)
     }
 
-    /// Delivers grains of a line to an SM at their departure. `message` builds the message from its arrival time, at
-    /// which the grains are complete unless they wait for the SM's port.
+    /// Delivers grains of a line to an SM at their departure. `message` builds the message from the arrival time; all
+    /// grains are complete then, unless the SM's port is busy.
     pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32, message: impl FnOnce(Ps) -> Message<D>) {
         let Self { site, shared, .. } = self;
         shared.traffic.l1_l2 += site.weights.of(Payload::Grains(grains));
@@ -277,7 +277,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         self.out.send(at, self.id, site.layout.sm(site.module, sm), message(at));
     }
 
-    /// Counts a store that is about to leave; a store that originates in another module counts as forwarded.
+    /// Counts a store about to leave the module; a store from another module counts as forwarded.
     pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets) -> Tickets {
         self.uncore.drains.post(self.site.leg(line, origin), tickets)
     }
@@ -291,7 +291,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         }
     }
 
-    /// Notifies an SM of this module that its store has been accepted, with effect at `at`.
+    /// Notifies an SM in this module about the acceptance of its store, with effect at `at`.
     pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
         let now = self.out.now();
         let at = (at.max(now) + self.site.machine.crossbar.latency).max(now + Ps(1));
@@ -299,13 +299,13 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     }
 }
 
-/// Mutable view that a component has of the module's uncore.
+/// A component's mutable view of the module's uncore.
 pub struct UncoreContext<'a, 'o, C, D: Contents> {
-    /// The acting component, the source of its events.
+    /// The acting component, used in events as the source.
     pub id: ComponentId,
     /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// State that the module has only once.
+    /// Parts present only once in the module.
     pub uncore: &'a mut Uncore<D>,
     /// Output for the component's events.
     pub out: &'a mut Out<'o, D>,
@@ -319,8 +319,8 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
 }
 
 impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
-    /// Acknowledges a store, sent here by module `from` and accepted at `at`, to its senders. `ends`: set if the store
-    /// travels no further. The module at its origin is then notified along the path that the store came.
+    /// Acknowledges a store, sent by module `from` and accepted at `at`, to all senders. `ends`: set if the store
+    /// travels no further. The origin module is then notified along the path on which the store came.
     pub fn acknowledge(&mut self, body: &LineRequest<D>, from: ModuleId, ends: bool, at: Ps) {
         let (site, origin) = (self.site, body.origin.module);
         let (beyond, at_home) = (site.is_beyond(from), site.is_home(body.line));
@@ -335,8 +335,8 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         }
     }
 
-    /// Acknowledges an invalidation from `home`, complete at `ready`. A GPU home may first wait for the acknowledgments
-    /// of invalidations that it forwarded. `earlier`: number of invalidations in flight before this one arrived.
+    /// Acknowledges an invalidation from `home`, complete at `ready`. A GPU home may first wait for acknowledgments to
+    /// its forwarded invalidations. `earlier`: number of invalidations in flight before this one arrived.
     pub fn answer_invalidation(&mut self, (home, ticket): (ModuleId, Generation), ready: Ps, earlier: u32) {
         let (site, beyond) = (self.site, self.site.is_beyond(home));
         let awaits = match drain::taken_on(&site.protocol) {

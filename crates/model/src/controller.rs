@@ -1,4 +1,4 @@
-//! Controller of a module: runs the phases of acquires and releases. Its [`Dispatcher`] runs kernels.
+//! A module's controller: runs the phases in acquires and releases. The [`Dispatcher`] inside runs kernels.
 
 use crate::below::{Below, L2};
 use crate::boundaries::{ExtentId, Lost};
@@ -20,7 +20,7 @@ use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Collector};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, Scope, SmId};
 
-/// Plan of an acquire or release, run on behalf of a warp.
+/// Plan for an acquire or release, run on behalf of a warp.
 #[derive(Clone, Copy, Debug)]
 struct Collection {
     collector: Collector,
@@ -28,11 +28,11 @@ struct Collection {
     warp: u8,
 }
 
-/// Collector of a phase that this module executes.
+/// Collector for a phase executed by this module.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     collector: ComponentId,
-    /// Number of the collector's collection. For the command processor it is the command's slot, for the driver a run
+    /// The collector's number for its collection. For the command processor: the command's slot; for the driver: a run
     /// of pages.
     collection: u32,
     /// Lines that the phase drops or flushes in the L2, counted for the command processor.
@@ -45,7 +45,7 @@ impl Waiter {
     }
 }
 
-/// The work that one phase requires from a module.
+/// Work required by one phase from a module.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     action: Action,
@@ -66,7 +66,7 @@ struct Act {
     action: Action,
     waiter: Waiter,
     missing: u16,
-    /// Time at which memory has accepted all bytes written so far.
+    /// Time when memory has accepted all bytes written so far.
     taken: Ps,
     /// Bytes written back so far.
     flushed: u64,
@@ -77,7 +77,7 @@ struct Act {
 struct Join {
     waiter: Waiter,
     missing: u8,
-    /// Start of the wait, and end of the phase if no wait is necessary.
+    /// Start of the wait, and end of the phase if no wait is needed.
     began: Ps,
     over: Ps,
 }
@@ -182,7 +182,7 @@ impl Controller {
         self.serve_slices(parts);
     }
 
-    /// The result of an atomic on a line has arrived: requests that wait for it resume.
+    /// The result for an atomic on a line has arrived: waiting requests resume.
     fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
         let Some(publisher) = &mut parts.uncore.publisher else { return };
         publisher.answered(line);
@@ -310,7 +310,7 @@ impl Controller {
         parts.tell_groups(self.id, Message::Act { action, extent, counted, act });
     }
 
-    /// A group of slices has finished its part of a phase.
+    /// A group of slices has finished in a phase.
     fn group_acted<C: Below<D>, D: Contents>(
         &mut self,
         act: u32,
@@ -371,7 +371,7 @@ impl Controller {
         }
     }
 
-    /// Replies to every waiter of a completed drain in one pool.
+    /// Replies to every waiter for a completed drain in one pool.
     fn finish<C: Below<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
         while let Some(asker) = parts.uncore.drains.pop_drained(pool) {
             match asker {
@@ -385,7 +385,7 @@ impl Controller {
         }
     }
 
-    /// One awaited part of a phase has completed.
+    /// An awaited part in a phase has completed.
     fn part_done<C: Below<D>, D: Contents>(&mut self, join: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.joins[join as usize];
         let join = entry.as_mut().expect("a join is kept until its parts are done");
@@ -398,7 +398,7 @@ impl Controller {
         }
     }
 
-    /// Acknowledges a phase that ended at `over` to its collector. Slices may have reported the end one crossbar
+    /// Acknowledges a phase to the collector; the phase ended at `over`. Slices may have reported the end one crossbar
     /// latency later.
     fn answer<C: Below<D>, D: Contents>(&mut self, waiter: Waiter, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let Waiter { collector, collection, lost } = waiter;
@@ -418,7 +418,7 @@ impl Controller {
         }
     }
 
-    /// A member has finished its part of a phase in this controller's plan.
+    /// A member has finished in the current phase of this controller's plan.
     fn acted<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = self.collections[collection as usize].as_mut();
         if entry.expect("a plan is kept until it is done").collector.acknowledge() {

@@ -1,4 +1,4 @@
-//! Conversion from the machine's description to the configurations of its components.
+//! Conversion from the machine's description to component configurations.
 
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::layout::Layout;
@@ -17,7 +17,7 @@ use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, GpuId, Interval, Ps, Rate, Sectors, Serializer};
 
-/// Sectors of a line in the caches.
+/// Sectors per line in the caches.
 pub fn sectors(machine: &MachineConfig) -> Sectors {
     Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32)
 }
@@ -33,7 +33,7 @@ pub fn l1(machine: &MachineConfig) -> CacheConfig {
     }
 }
 
-/// Tag array of one L2 slice. The sets of a module are divided evenly among its slices, rounded down.
+/// Tag array for one L2 slice. A module's sets are divided evenly among the slices, rounded down.
 pub fn l2_slice(machine: &MachineConfig) -> CacheConfig {
     let lines = machine.l2.bytes / machine.line.bytes() / u64::from(machine.l2.slices);
     CacheConfig {
@@ -61,7 +61,7 @@ pub fn directory_slice(machine: &MachineConfig) -> directory::DirectoryConfig {
     }
 }
 
-/// Miss levels that a slice serves: requests from SMs of its module, from other modules to a GPU home, and to a system
+/// Miss levels served by a slice: requests from SMs in the module, from other modules to a GPU home, and to a system
 /// home.
 pub fn miss_levels(machine: &MachineConfig) -> [bool; MISS_LEVELS as usize] {
     let topology = &machine.topology;
@@ -74,7 +74,7 @@ pub fn request_interval(machine: &MachineConfig) -> Interval {
     Interval::cycles(machine.sm.clock.span(1 << 20), (cycles.numerator, cycles.denominator))
 }
 
-/// MSHRs of an L1. A line's merge limit scales with its number of sectors.
+/// MSHRs in an L1. A line's merge limit scales with its number of sectors.
 pub fn l1_mshr(machine: &MachineConfig) -> MshrConfig {
     let sectors = (machine.line.bytes() / machine.l1.sector_bytes) as u32;
     MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges * sectors }
@@ -85,12 +85,12 @@ pub fn walk(machine: &MachineConfig) -> Ps {
     Serializer::new(machine.l2.walk_rate).span(Bytes(machine.l2.bytes / u64::from(machine.l2.slices)))
 }
 
-/// One direction of a link.
+/// Configuration for a link direction.
 pub fn link(config: &machine::LinkConfig) -> link::LinkConfig {
     link::LinkConfig { rate: config.rate, latency: config.latency }
 }
 
-/// Output ports of the switches in a tree; the input ports are links of the same rate.
+/// Output ports on the switches in a tree; the input ports are links with equal rates.
 pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     switch::SwitchConfig {
         ports: u32::from(machine.topology.gpus),
@@ -100,7 +100,7 @@ pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     }
 }
 
-/// Uplinks of a tree of switches.
+/// Uplinks between the switches in a tree.
 pub fn tree(machine: &MachineConfig) -> tree::TreeConfig {
     let fabric = &machine.fabric;
     tree::TreeConfig {
@@ -126,7 +126,7 @@ pub fn to_way(machine: &MachineConfig, module_link: Ps) -> Ps {
     Ps(machine.gpu_link.latency.0 / 4).saturating_sub(module_link)
 }
 
-/// Port from a module of `gpu` to the other modules.
+/// Port for a module in `gpu`, towards the other modules.
 pub fn port(machine: &MachineConfig, layout: Layout, gpu: GpuId) -> port::PortConfig {
     let exit = |apart: bool, latency: Ps| {
         if apart {
@@ -145,17 +145,18 @@ pub fn port(machine: &MachineConfig, layout: Layout, gpu: GpuId) -> port::PortCo
     }
 }
 
-/// Latency between an SM and its module's controller, in either direction: the crossbar, at least one picosecond.
+/// Latency between an SM and the module's controller, in either direction: the crossbar latency, at least one
+/// picosecond.
 pub fn to_controller(machine: &MachineConfig) -> Ps {
     machine.crossbar.latency.max(Ps(1))
 }
 
-/// Latency from an SM's TLB miss to the L2 TLB: half of the configured latency. The return path takes the other half.
+/// Latency from an SM's TLB miss to the L2 TLB: half of the configured latency. The return path takes the second half.
 pub fn to_l2_tlb(machine: &MachineConfig) -> Ps {
     Ps(machine.tlb.l2_latency.0 / 2)
 }
 
-/// Number of components in a module with send channels of their own: each slice, and all others together.
+/// Number of components per module with separate send channels: each slice, and all remaining components together.
 pub fn sources(layout: Layout) -> usize {
     usize::from(layout.slices) + 1
 }
@@ -170,15 +171,14 @@ pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
     posted::PostedConfig { stores: machine.sm.posted_stores }
 }
 
-/// Number of slice groups in a module: the greatest common divisor of its slices and DRAM channels. The host's slices
-/// are its directories.
+/// Number of slice groups per module: the greatest common divisor between the numbers of slices and DRAM channels. The
+/// host's slices are directories.
 pub fn slice_groups(machine: &MachineConfig) -> u16 {
     common_divisor(machine.l2.slices.into(), machine.dram.channels.into()) as u16
 }
 
 /// Number of L2 TLB banks in a module. Each bank owns a share of the walkers and belongs to a slice group. The number
-/// is the greatest common divisor of groups, walkers and sets. A machine with one walker per slice has one bank per
-/// group.
+/// is the greatest common divisor of groups, walkers and sets. A machine with a walker per slice has a bank per group.
 pub fn tlb_banks(machine: &MachineConfig) -> u16 {
     let sets = machine.tlb.l2_entries / machine.tlb.l2_ways;
     common_divisor(common_divisor(slice_groups(machine).into(), machine.tlb.walkers), sets) as u16
@@ -191,7 +191,7 @@ fn common_divisor(mut one: u32, mut other: u32) -> u32 {
     one
 }
 
-/// Memory of a module; `write`: policy by which the cache in front of it passes on a store.
+/// A module's memory; `write`: policy for stores that pass the cache in front.
 pub fn memory(machine: &MachineConfig, write: WritePolicy) -> memory::MemoryConfig {
     memory::MemoryConfig {
         dram: dram(machine),
@@ -222,7 +222,7 @@ pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
     }
 }
 
-/// Memory-side cache of a module, if present. Its number of sets is rounded down to whole sets.
+/// Memory-side cache in a module, if present. The number of sets is rounded down.
 pub fn memory_cache(machine: &MachineConfig, write: WritePolicy) -> Option<memory_cache::MemoryCacheConfig> {
     let cache = &machine.memory_cache;
     let sets = cache.bytes.0 / machine.line.bytes() / u64::from(cache.ways);
@@ -237,7 +237,7 @@ pub fn memory_cache(machine: &MachineConfig, write: WritePolicy) -> Option<memor
     })
 }
 
-/// Way partition of a module. With a single module there are no remote lines, so all ways are shared.
+/// Way partition in a module. A single module has no remote lines, so all ways are shared.
 pub fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) -> WayPartitionConfig {
     let alone = machine.topology.modules() == 1;
     let policy = if alone { Capacity::Shared(Shared {}).policy() } else { Arc::clone(policy) };
@@ -269,7 +269,7 @@ pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     }
 }
 
-/// A bank of a module's address translation, behind the TLBs of its SMs.
+/// A bank in a module's address translation, behind the SMs' TLBs.
 pub fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
     let banks = u32::from(tlb_banks(machine));
     let (whole, walkers) = (l2_tlb(machine), walkers(machine));
@@ -341,8 +341,8 @@ pub fn host_machine(machine: &MachineConfig) -> Option<MachineConfig> {
     Some(seen)
 }
 
-/// Latency between the command processor and a module's controller: the unicast latency if they have a crossbar of
-/// their own, otherwise the command latency and the latency of the links in between.
+/// Latency between the command processor and a module's controller: the unicast latency for a dedicated crossbar,
+/// otherwise the command latency plus the latency on the links in between.
 pub fn host_latency(machine: &MachineConfig) -> Ps {
     let (topology, mut latency) = (&machine.topology, machine.host.command_latency);
     if machine.host.unicast_latency > Ps::ZERO {
@@ -363,7 +363,7 @@ pub fn beyond_controller(way: Ps, machine: &MachineConfig) -> Ps {
     way.saturating_sub(to_controller(machine)).max(Ps(1))
 }
 
-/// Latency of a broadcast from the command processor to the controllers of all modules.
+/// Latency for a broadcast from the command processor to the controllers in all modules.
 pub fn broadcast_latency(machine: &MachineConfig) -> Ps {
     let broadcast = machine.host.broadcast_latency;
     if broadcast > Ps::ZERO && machine.topology.modules() > 1 { broadcast } else { host_latency(machine) }

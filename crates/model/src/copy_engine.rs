@@ -1,10 +1,10 @@
 //! Copy engine of a module: reads lines from the module's memory and sends them to another module's memory, or to the
-//! host. A coherent host has a copy engine, too: it copies to all GPUs in parallel.
+//! host. A coherent host has a copy engine, too: this engine copies to all GPUs in parallel.
 //!
 //! Real lines are moved. Each line is read in the L2 on the sending side or by its DRAM, crosses the port, the links
-//! and the switch, and is written by the receiving DRAM; the receiving L2 drops its copy of the line. Copies from one
-//! GPU to others run one after the other; copies to a coherent host run in parallel with them. The link's rate limits
-//! the sending rate. Not modelled: further flow control, several engines per GPU.
+//! and the switch, and is written by the receiving DRAM; the receiving L2 drops any copy of the line. Copies from a GPU
+//! to further GPUs run in sequence; copies to a coherent host run in parallel with them. The link's rate limits the
+//! sending rate. Not modelled: further flow control, several engines per GPU.
 
 use crate::below::{Below, L2};
 use crate::cargo::Load;
@@ -24,7 +24,7 @@ use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, Serializer};
 pub struct CopyStats {
     /// Copies in the program's schedule.
     pub calls: u64,
-    /// Bytes sent for these copies, without headers.
+    /// Bytes sent for copies in the schedule, without headers.
     pub bytes: u64,
     /// Bytes sent for pages, without headers.
     pub page_bytes: u64,
@@ -46,7 +46,7 @@ struct Running {
     end: Line,
 }
 
-/// A queue of copies made one after the other.
+/// A queue of copies, made in sequence.
 #[derive(Clone, Debug)]
 struct Lane {
     jobs: VecDeque<Job>,
@@ -117,7 +117,7 @@ impl CopyEngine {
         }
     }
 
-    /// Lane of copies to module `to`.
+    /// Lane for copies to module `to`.
     fn lane(&self, to: Option<ModuleId>) -> u8 {
         match to {
             Some(to) if self.of_host => to.0,
@@ -181,8 +181,8 @@ impl CopyEngine {
         parts.out.send(at, self.id, self.id, Message::CopyOn { lane: number });
     }
 
-    /// Reads lines: lines complete in the L2 are read there, all others in memory. Returns when all are read. Contents
-    /// and visible flags are stored as side data of the chunk.
+    /// Reads lines: lines complete in the L2 are read in the L2, all remaining lines in memory. Returns the time when
+    /// all are read. Contents and visible flags are stored as side data for the chunk.
     fn read<C: Below<D>, D: Contents>(
         &self,
         copy: CopyName,
@@ -274,7 +274,7 @@ impl CopyEngine {
     }
 }
 
-/// Bytes of a line that a copy changes at its destination.
+/// Bytes in a line changed by a copy at the destination.
 fn carried<C: Below<D>, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
     match copy {
         CopyName::Page(_) => Mask::ALL,

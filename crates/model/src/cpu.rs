@@ -1,5 +1,5 @@
-//! CPU of the host: one core that issues the line accesses of the host program in order to its last-level cache, with a
-//! bounded number of outstanding accesses.
+//! CPU of the host: a single core issues the host program's line accesses in order to the last-level cache, with a
+//! bounded number outstanding.
 //!
 //! The command processor tells the core its work ([`HostWork`]) and is notified when the last access is answered. The
 //! accesses have `.sys` scope ([`tombolo_protocol::front::ON_HOST`]). If pages move, a disallowed access is a fault:
@@ -28,14 +28,14 @@ use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval
 pub enum HostWork {
     /// Work before the first command.
     Setup,
-    /// One of the program's host phases between commands.
+    /// A host phase of the program, between commands.
     Phase(u32),
     /// Work after the last command.
     Results,
 }
 
 impl HostWork {
-    /// Data accessed by this piece of work.
+    /// Data accessed in this piece of work.
     pub fn phase(self, program: &dyn Program) -> &HostPhase {
         match self {
             HostWork::Setup => program.setup(),
@@ -45,14 +45,14 @@ impl HostWork {
     }
 }
 
-/// Times of a piece of host work.
+/// Times for a piece of host work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRun {
     /// The piece of work.
     pub work: HostWork,
     /// Start time.
     pub start: Ps,
-    /// Time at which the first load was answered; `None` if there are no loads.
+    /// Time when the first load was answered; `None` without loads.
     pub first_load: Option<Ps>,
     /// Time at which the last access was answered.
     pub end: Ps,
@@ -77,7 +77,7 @@ pub struct Cpu {
     running: Option<Running>,
     most: u32,
     outstanding: u32,
-    /// Names of loads not in use: each names a result slot and a miss register.
+    /// Names of unused loads: each names a result slot and an MSHR.
     free: Vec<u8>,
     /// Bytes still missing from a load, indexed by name. If some are in flight for other requests, the fill arrives in
     /// parts.

@@ -2,11 +2,11 @@
 //! them.
 //!
 //! A credit is returned by a call, in any order. Operations belong to generations: a drain ends the current generation,
-//! so later operations do not hold it up.
+//! and later operations do not delay the drain.
 
 use std::collections::VecDeque;
 
-/// The operations between two drains. Serves as the handle by which a credit is returned.
+/// All operations between two drains. Serves as the handle for the return of a credit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(u32);
 
@@ -33,7 +33,7 @@ pub struct CreditsStats {
     pub taken: u64,
     /// Number of requests refused because no credit was left.
     pub refused: u64,
-    /// Maximum number of credits out at once.
+    /// Maximum number of credits out simultaneously.
     pub peak: u32,
     /// Drains begun.
     pub drains: u64,
@@ -53,7 +53,7 @@ pub struct Credits {
 }
 
 impl Credits {
-    /// A full pool of `limit` credits.
+    /// A full pool with `limit` credits.
     pub fn new(limit: u32) -> Credits {
         Credits { limit, out: 0, records: VecDeque::from([0]), oldest: 0, stats: CreditsStats::default() }
     }
@@ -69,8 +69,8 @@ impl Credits {
         Some(self.take())
     }
 
-    /// Takes a credit even if none is left, for operations that must not be refused, such as write-backs of dirty
-    /// bytes. The pool refuses other callers until enough credits have been returned.
+    /// Takes a credit even if none is left, for operations that must not be refused: for example, write-backs of dirty
+    /// bytes. The pool refuses further callers until enough credits have been returned.
     #[inline]
     pub fn take(&mut self) -> Generation {
         self.out += 1;
@@ -92,13 +92,13 @@ impl Credits {
         self.out -= 1;
     }
 
-    /// Number of credits that can be taken.
+    /// Number of credits available to callers.
     #[inline]
     pub fn available(&self) -> u32 {
         self.limit.saturating_sub(self.out)
     }
 
-    /// Begins a drain of every credit taken so far. [`Credits::pop_drained`] yields the drain, immediately or after
+    /// Begins a drain for every credit taken so far. [`Credits::pop_drained`] yields the drain, immediately or after
     /// some later return.
     pub fn drain(&mut self) -> Drain {
         let drain = Drain(Generation(self.oldest + self.records.len() as u32 - 1));

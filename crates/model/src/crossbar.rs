@@ -1,5 +1,5 @@
-//! Crossbar of a module. SM requests meet at the slices' ports, and slice replies meet at each SM's own port. A port
-//! passes packets one after the other, in arrival order. Not modelled: contention inside the crossbar.
+//! A module's crossbar. SM requests meet at the slices' ports, and slice replies meet at each SM's own port. A port
+//! passes packets in sequence, in arrival order. Not modelled: contention inside the crossbar.
 
 use crate::latency::{Answered, Note, short};
 use crate::message::Message;
@@ -11,11 +11,11 @@ use tombolo_types::{Bytes, Ps, Rate, Serializer};
 /// Rounding difference between two serialisers.
 const ROUNDED: Ps = Ps(1);
 
-/// Ingress port of an SM, at the end of the crossbar.
+/// Ingress port to an SM, at the end of the crossbar.
 #[derive(Clone, Debug)]
 pub struct SmPort<D: Contents> {
     port: Serializer,
-    /// Queued messages, each with the time at which the port has received it completely.
+    /// Queued messages, each with the time when the port has received the message completely.
     waiting: VecDeque<(Ps, Message<D>)>,
 }
 
@@ -26,8 +26,8 @@ impl<D: Contents> SmPort<D> {
     }
 
     /// Accepts a message that an idle port would have received completely at `now`. Returns `Ok` with the message if
-    /// the port is idle; otherwise queues it until [`SmPort::pass`]. The error is the time for the next call to `pass`,
-    /// or `None` if a call is scheduled.
+    /// the port is idle; otherwise queues the message until [`SmPort::pass`]. The error is the time for the next call
+    /// to `pass`, or `None` if a call is scheduled.
     pub fn take(&mut self, now: Ps, message: Message<D>, bytes: Bytes) -> Result<Message<D>, Option<Ps>> {
         let begins = now.saturating_sub(self.port.span(bytes));
         let inside = self.port.send(begins, bytes);
@@ -40,7 +40,7 @@ impl<D: Contents> SmPort<D> {
         Err(first.then_some(inside))
     }
 
-    /// Returns the message that is completely received now, and the time for the next one.
+    /// Returns the message received completely by now, and the time for the next message.
     pub fn pass(&mut self) -> (Message<D>, Option<Ps>) {
         let (_, message) = self.waiting.pop_front().expect("somebody waits whose turn it is");
         (message, self.waiting.front().map(|(at, _)| *at))
@@ -67,8 +67,8 @@ fn held_up<D: Contents>(mut message: Message<D>, by: Ps) -> Message<D> {
     message
 }
 
-/// Arrival times at each SM of a module, for messages from some slices and from the controller in their place. They
-/// keep the messages of a channel in order.
+/// Arrival times at each SM in a module, for messages from some slices and from the controller in their place. Keeps
+/// messages on a channel in order.
 #[derive(Clone, Debug)]
 pub struct Deliveries {
     first: usize,
@@ -84,8 +84,8 @@ impl Deliveries {
         Deliveries { first, slices, sms, latest: vec![Ps::ZERO; (slices + 1) * sms] }
     }
 
-    /// Arrival time of a message that would arrive at `at` if it were alone on its channel. `source`: number of a slice
-    /// in the module, or any other number for the controller.
+    /// Arrival time for a message that would arrive at `at` if alone on the channel. `source`: number of a slice in the
+    /// module, or any further number for the controller.
     #[inline]
     pub fn in_order(&mut self, (source, sm): (usize, usize), at: Ps) -> Ps {
         let channel = source.wrapping_sub(self.first).min(self.slices);

@@ -1,4 +1,4 @@
-//! Departure time of an access's effects from the component that made the access.
+//! Departure time for the effects of an access, from the component where the access was made.
 //!
 //! A port serves requests in the order in which events run, each from its own time on. Work that proceeds in parallel
 //! with other accesses, for example a tag lookup, delays only the result. If the port were reserved at the end of the
@@ -9,35 +9,35 @@
 
 use tombolo_types::{Bytes, Interval, Ps, Serializer};
 
-/// How far ahead of time an access that waits for a backlogged port may be handled, with its effects delayed. A longer
-/// wait takes an additional event at the later time. Otherwise earlier accesses would see the changes too soon, and its
-/// reservations would hold them up. Assumed: the time of a few packets on a port, so that only a backlogged port costs
-/// the event.
+/// Maximum lead time for handling an access at a backlogged port, with delayed effects. A longer wait takes an
+/// additional event at the later time. Otherwise earlier accesses would see the changes too soon, and its reservations
+/// would hold them up. Assumed: the time for a few packets on a port, so the event is paid only at a backlogged port.
 pub const SOON: Ps = Ps::from_ns(8);
 
-/// Departure time in two parts.
+/// Departure time in two parts. Ports are reserved for the first part only; the second part delays the departing packet
+/// without occupying any port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// Time at which all ports so far are passed.
+    /// Time when all ports so far are passed.
     passed: Ps,
-    /// Latency spent without holding up other accesses.
+    /// Latency spent without delay to other accesses.
     latency: Ps,
 }
 
 impl Departure {
-    /// Departure of data that is ready at `at`.
+    /// Departure for data ready at `at`.
     pub fn at(at: Ps) -> Departure {
         Departure { passed: at, latency: Ps::ZERO }
     }
 
-    /// The same departure, `latency` later.
+    /// The same departure, delayed further by `latency`.
     #[must_use]
     pub fn after(self, latency: Ps) -> Departure {
         Departure { latency: self.latency + latency, ..self }
     }
 
     /// Departure after `bytes` have passed `port`, reserved from `now` on: the time of the current event, which never
-    /// decreases. The bytes pass no earlier than they would pass alone.
+    /// decreases. The bytes pass no earlier than alone on the port.
     #[inline]
     #[must_use]
     pub fn through(self, now: Ps, port: &mut Serializer, bytes: Bytes) -> Departure {
@@ -45,8 +45,8 @@ impl Departure {
         Departure { passed: turn.max(self.passed + port.span(bytes)), ..self }
     }
 
-    /// Like [`Departure::through`], for bytes that pass in `span` when their turn comes. The port is one of several
-    /// that work in parallel; it accepts the next bytes only after their time at its own rate.
+    /// Like [`Departure::through`], for bytes that take `span` to pass once their turn comes. The port is one of
+    /// several in parallel; it accepts the next bytes only after their time at the port's own rate.
     #[inline]
     #[must_use]
     pub fn through_one_of(self, now: Ps, port: &mut Serializer, bytes: Bytes, span: Ps) -> Departure {
@@ -62,7 +62,7 @@ impl Departure {
         Departure { passed: turn.max(self.passed + port.span(bytes).max(least.time())), ..self }
     }
 
-    /// Time at which all ports are passed, if it is too far ahead of `now` to be handled in the event at `now`.
+    /// Time when all ports are passed, if too far ahead of `now` for the event at `now`.
     #[inline]
     pub fn later(self, now: Ps) -> Option<Ps> {
         (self.passed > now + SOON).then_some(self.passed)

@@ -1,6 +1,7 @@
-//! A coherence directory: a set-associative array with one entry per region. A region has one or several lines.
+//! A coherence directory: a set-associative array with one entry per region. A region has at least one line.
 //!
-//! The protocol defines the contents of an entry. Not modelled here: time.
+//! The protocol defines the contents of an entry. Not modelled here: time. Within a set, the least recently used entry
+//! is replaced.
 
 use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use tombolo_types::Line;
@@ -34,7 +35,7 @@ pub struct DirectoryStats {
     pub peak: u64,
 }
 
-/// A directory with entries of type `E`.
+/// A directory with entry type `E`.
 #[derive(Clone)]
 pub struct Directory<E> {
     entries: Cache<E>,
@@ -75,13 +76,13 @@ impl<E: Copy + Default> Directory<E> {
         self.entries.prefetch_slot(self.key(line));
     }
 
-    /// Returns the entry that covers `line`, and makes it the newest in its set.
+    /// Returns the entry that covers `line`, now the newest in the set.
     #[inline]
     pub fn lookup(&mut self, line: Line) -> Option<&mut E> {
         self.entries.lookup(self.key(line))
     }
 
-    /// Returns the entry that covers `line`; the replacement order stays unchanged.
+    /// Returns the entry for `line`; the replacement order stays unchanged.
     #[inline]
     pub fn peek(&self, line: Line) -> Option<&E> {
         self.entries.peek(self.key(line))
@@ -112,7 +113,7 @@ impl<E: Copy + Default> Directory<E> {
         Some(entry)
     }
 
-    /// First line in the region of `line`.
+    /// First line in the region around `line`.
     #[inline]
     pub fn region_of(&self, line: Line) -> Line {
         Line(self.key(line).0 << self.region_shift)

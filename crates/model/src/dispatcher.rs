@@ -3,10 +3,12 @@
 //! Kernels share SMs: a CTA starts on an SM with enough free warps, threads, scratchpad bytes, registers and a CTA
 //! slot. The kernel launched first has priority; CTAs of the next kernel start on the remaining resources when all
 //! earlier CTAs have started. Source: CPElide (MICRO 2024), section II-B: work-groups of one kernel are issued "before
-//! switching to another kernel". All modules launch kernels in the same order. Kernels with CTAs that wait for each
-//! other therefore become resident one after the other, and none waits for a later kernel.
+//! switching to another kernel". All modules launch kernels in the same order. Kernels whose CTAs wait for each other
+//! therefore become resident in sequence, and none waits for a later kernel.
 //!
-//! A launch invalidates the L1s of its modules, even while other kernels run there: these fetch their lines again.
+//! A launch invalidates the L1s in all participating modules, even while further kernels run on these modules: their
+//! lines are fetched again. A kernel is complete on a module when all its CTAs have ended there and every store they
+//! posted has been acknowledged.
 
 use crate::below::Below;
 use crate::kernel_slot::KernelSlot;
@@ -42,7 +44,7 @@ struct Kernel {
 /// A launch sent by the command processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch {
-    /// Index of the program's command.
+    /// Command index in the program.
     pub command: u32,
     /// Launch number within the program.
     pub launch: u32,
@@ -68,7 +70,7 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// An idle dispatcher, part of the controller `id` of a module with `sms` SMs.
+    /// An idle dispatcher, part of controller `id` in a module with `sms` SMs.
     pub fn new(
         id: ComponentId,
         cut: CtaCut,
@@ -152,7 +154,7 @@ impl Dispatcher {
         }
     }
 
-    /// An SM has ended a CTA, or failed to start it: dispatches new CTAs in its place.
+    /// An SM has ended a CTA, or failed to start a CTA: dispatches new CTAs to this SM.
     pub fn refill<C: Below<D>, D: Contents>(
         &mut self,
         (sm, slot, failed): (SmId, KernelSlot, bool),
@@ -174,7 +176,7 @@ impl Dispatcher {
         self.end_those_done(parts.from_sm(parts.out.now()), parts);
     }
 
-    /// The kernel that runs in a slot.
+    /// The kernel running in a slot.
     fn running(&mut self, slot: KernelSlot) -> &mut Kernel {
         let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
         kernel.expect("a kernel is the module's until its CTAs have ended")
@@ -202,7 +204,7 @@ impl Dispatcher {
         true
     }
 
-    /// Reports to the command processor each kernel with no CTA left to run. The acknowledgment of its last posted
+    /// Reports each kernel without remaining CTAs to the command processor. The acknowledgment for the last posted
     /// store came at `over`.
     fn end_those_done<C: Below<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let left = |kernel: &Kernel| kernel.next < kernel.share.end && !self.failed;

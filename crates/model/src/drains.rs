@@ -1,17 +1,17 @@
-//! Stores and invalidations that a module's L2 has sent to other modules: the pools that count them, and the waiters
-//! for their acknowledgment.
+//! Stores and invalidations sent by a module's L2 to other modules: the pools with their counts, and the waiters for
+//! acknowledgment.
 
 use crate::credits::Generation;
 use crate::outstanding::{Asker, Outstanding, Tickets};
 use tombolo_protocol::drain::{Leg, Pool};
 
-/// Leg of a published store: to a module of another GPU, which accepts it.
+/// Leg for a published store: to a module in another GPU, which accepts it.
 pub const LEG_OF_PUBLICATIONS: Leg = Leg::Beyond;
 
 /// Limits on the operations in flight from a module's L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainsConfig {
-    /// Maximum number of the module's own posted stores; the same limit applies to stores forwarded for other modules.
+    /// Maximum number of the module's own posted stores; an equal limit applies to stores forwarded for other modules.
     pub stores: u32,
 }
 
@@ -79,7 +79,7 @@ impl Drains {
         self.outstanding.taken(pool, ticket);
     }
 
-    /// Returns each waiter of a pool exactly once, when its wait is over.
+    /// Returns each waiter in a pool exactly once, when its wait is over.
     #[inline]
     pub fn pop_drained(&mut self, pool: Pool) -> Option<Asker> {
         self.outstanding.pop_drained(pool)

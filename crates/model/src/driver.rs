@@ -2,15 +2,16 @@
 //!
 //! A fault that finds the driver idle starts a service. At the end of the service time the driver collects all faults
 //! that have arrived, up to a batch, and begins the requested changes. Changes in a batch run side by side. When all
-//! are complete, the driver starts the next batch. [`tombolo_protocol::paging`] defines each change and its order of
-//! steps: a step begins when all modules have finished the previous one. Every shootdown takes additional driver time,
-//! besides its messages. Simultaneous orders for consecutive pages share a message (`orders.rs`).
+//! are complete, the driver starts the next batch. [`tombolo_protocol::paging`] defines each change and the order of
+//! steps within: a step begins when all modules have finished the previous one. Every shootdown takes additional driver
+//! time, besides its messages. Simultaneous orders for consecutive pages share a message (`orders.rs`).
 //!
 //! The driver also carries out the program's scheduled operations around commands: page moves, which need no service,
 //! and copies.
 //!
-//! A module's memory limits its number of pages. If it is full, the page mapped there longest ago is first evicted to
-//! the host. A coherent host holds pages like a GPU, with room for every page, and its core faults like an SM. Not
+//! A module's memory limits the number of resident pages. If it is full, the page mapped there longest ago is first
+//! evicted to the host. A coherent host holds pages like a GPU, with room for every page, and its core faults like an
+//! SM. A page that has moved too often lately can be pinned: further faults then map the page remotely for a while. Not
 //! modelled: prefetching of neighbouring pages by the driver, access counters.
 
 mod errands;
@@ -46,7 +47,7 @@ pub struct PagingStats {
     pub migrations: u64,
     /// Pages moved by the schedule.
     pub prefetches: u64,
-    /// Number of times a page was unmapped.
+    /// Number of times a page has been unmapped by the driver.
     pub shootdowns: u64,
     /// Pages evicted to the host to make room.
     pub evictions: u64,
@@ -77,7 +78,8 @@ struct Running {
     missing: u32,
 }
 
-/// A requested page change that has not begun.
+/// A requested page change that has not begun, because of its service time, another change to the page, or missing
+/// room.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     page: Page,
@@ -105,7 +107,7 @@ struct Errand {
     left: u32,
 }
 
-/// Components and options of the driver.
+/// Components and options for the driver.
 pub struct DriverConfig<'a> {
     /// The machine.
     pub machine: &'a MachineConfig,
@@ -136,12 +138,12 @@ pub struct Driver {
     room: usize,
     table: Arc<PageTable>,
     schedule: Arc<Schedule>,
-    /// Pages that have left their initial location.
+    /// Pages whose location differs from their initial placement.
     pages: FxHashMap<Page, Residence>,
     /// Resident pages by module, the page mapped longest ago first. Not needed, hence empty, if every page has room
     /// anyway.
     held: Vec<VecDeque<Page>>,
-    /// Modules that a page has left while `held` still lists it; removed in batches.
+    /// Modules left by a page while `held` still lists the page; removed in batches.
     left: FxHashMap<Page, ModuleSet>,
     faults: VecDeque<Asked>,
     /// Start time of the service or page changes in progress.
@@ -151,7 +153,7 @@ pub struct Driver {
     running: FxHashMap<Page, Running>,
     /// Queued requests for a page with a change in progress.
     later: FxHashMap<Page, VecDeque<Asked>>,
-    /// Requested changes that wait for room.
+    /// Requested changes waiting for room in a module's memory.
     crowded: VecDeque<Asked>,
     thrash: FxHashMap<Page, Thrash>,
     errand: Option<Errand>,
@@ -159,7 +161,7 @@ pub struct Driver {
     accessed: FxHashMap<Page, ModuleSet>,
     /// Number of modules whose access report is missing.
     untold: u8,
-    /// Errands that wait for the current one or for these reports.
+    /// Errands waiting for the current errand or for these reports.
     errands: VecDeque<Errand>,
     /// Orders collected while an event is handled.
     orders: Orders,
@@ -239,7 +241,7 @@ impl Driver {
         self.pages.iter().map(|(page, residence)| (*page, *residence))
     }
 
-    /// Final number of pages per holder count; index 0, for pages that no module holds, stays at zero.
+    /// Final number of pages per holder count; index 0, for pages held by no module, stays at zero.
     pub fn holders(&self) -> Vec<u64> {
         let mut pages = vec![0; usize::from(self.layout.modules) + 1];
         for (page, _) in self.table.placed() {
@@ -314,7 +316,8 @@ impl Driver {
         changes.chain(crowded)
     }
 
-    /// Starts a service if faults wait and none is in progress.
+    /// Starts a service if faults wait and none is in progress. The service takes the driver's time before its batch is
+    /// formed.
     fn serve<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         if self.serving.is_some() || self.faults.is_empty() {
             return;
@@ -324,7 +327,7 @@ impl Driver {
         out.send(out.now() + self.costs.service.max(Ps(1)), id, id, Message::Serviced);
     }
 
-    /// The service time of a batch is over: begins the changes its faults request.
+    /// The service time for a batch is over: begins the changes requested by the faults.
     fn take_batch<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         self.stats.batches += 1;
         // The extra count keeps the batch open until all its changes have begun.
@@ -346,8 +349,8 @@ impl Driver {
         }
     }
 
-    /// Begins a change. If another change of the page is in progress, the request is queued again as a fault, or behind
-    /// that change.
+    /// Begins a change. If another change to the page is in progress, the request is queued again as a fault, or behind
+    /// this change.
     fn ask<D: Contents>(&mut self, asked: Asked, out: &mut Out<'_, D>) {
         let Asked { page, wish, cause, then } = asked;
         if self.running.contains_key(&page) {
@@ -379,7 +382,7 @@ impl Driver {
         Asked { page, wish, cause, then: self.residence(page) }
     }
 
-    /// Location of a page, and the modules allowed to use it.
+    /// Location of a page, and the set of modules allowed to use the page.
     fn residence(&self, page: Page) -> Residence {
         self.pages.get(&page).copied().unwrap_or_else(|| {
             let placed = self.table.home(ModuleId(0), self.table.first_line(page));
@@ -410,7 +413,8 @@ impl Driver {
         remote
     }
 
-    /// True if a module has room for one more page. Otherwise a page is evicted to the host, and the change waits.
+    /// True if a module has room for one more page. Otherwise the oldest page without a change in progress is evicted
+    /// to the host, and the requested change waits.
     fn make_room<D: Contents>(&mut self, module: ModuleId, asked: Asked, out: &mut Out<'_, D>) -> bool {
         self.forget_left();
         let held = &self.held[usize::from(module.0)];
@@ -485,7 +489,7 @@ impl Driver {
         }
     }
 
-    /// The shootdown of a page is prepared: modules unmap it.
+    /// The shootdown for a page is prepared: modules unmap the page.
     fn unmap(&mut self, page: Page) {
         let running = self.running.get_mut(&page).expect("a change under way");
         let Some(Step::Unmap(modules)) = running.change.step(running.step) else { panic!("{page:?} is not unmapped") };
@@ -506,7 +510,7 @@ impl Driver {
         }
     }
 
-    /// A part of a step has completed.
+    /// A part in a step has completed.
     fn part_done<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let Some(running) = self.running.get_mut(&page) else {
             return assert!(!self.paging.awaits_map(), "{page:?}: nobody waits for that");
@@ -523,7 +527,7 @@ impl Driver {
         self.begin_step(page, out);
     }
 
-    /// A change is complete: requests that waited for it resume.
+    /// A change is complete: waiting requests resume.
     fn end<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let Running { change, cause, .. } = self.running.remove(&page).expect("a change under way");
         self.let_go(page, &change);
@@ -541,7 +545,8 @@ impl Driver {
         *before = before.and(left);
     }
 
-    /// Removes pages from the lists of modules they have left, before a list is read or extended.
+    /// Removes pages from the lists of modules they have left, before a list is read or extended. Removal in batches
+    /// avoids a search per page.
     fn forget_left(&mut self) {
         let left = std::mem::take(&mut self.left);
         if left.is_empty() {

@@ -1,15 +1,17 @@
-//! Connection between modules in different GPUs, for connections modelled as one component:
-//! - a link from each GPU to its leaf in a tree of switches ([`crate::tree`]);
+//! Connection between modules in different GPUs, if modelled as a single component:
+//! - a link from each GPU to a leaf in a switch tree ([`crate::tree`]);
 //! - one shared medium ([`crate::medium`]), or a link per GPU pair ([`crate::pairs`]);
 //! - links with turning lanes to one switch ([`crate::turning_link`]).
 //!
-//! A host is one more GPU there, or has links of its own ([`crate::host_end`]). GPU ports with fixed rates at one
-//! switch are separate components ([`crate::gpu_way`]); a machine with such ports keeps only the host's own links here.
+//! A host is an additional GPU in this fabric, or has separate links ([`crate::host_end`]). GPU ports with fixed rates
+//! at one switch are separate components ([`crate::gpu_way`]); the fabric in a machine with such ports contains only
+//! the host's separate links.
 //!
-//! A packet arrives here after the first half of its path latency; the second half follows. Links with fixed rates
-//! ([`crate::fixed_links`]) are reserved on arrival. Links with turning lanes ([`crate::turning_link`]) queue packets
-//! until their turn, because the rate at that time is not known earlier. They notify the modules when the number of
-//! incoming lanes changes; the notice takes the path latency but no bandwidth.
+//! A packet arrives at the fabric after the first half of the path latency; the second half follows. Links with fixed
+//! rates ([`crate::fixed_links`]) are reserved on arrival. Links with turning lanes ([`crate::turning_link`]) queue
+//! packets until their turn, because the rate at that time is not known earlier. Modules are notified when the number
+//! of incoming lanes changes; the notice takes the path latency but no bandwidth. While nothing is sent, no samples are
+//! taken; sampling resumes with the next packet.
 
 use crate::fixed_links::FixedLinks;
 use crate::host_end::HostEnd;
@@ -47,7 +49,8 @@ enum Links<D: Contents> {
     Turning(TurningLinks<D>),
 }
 
-/// Links with turning lanes, by GPU, and the state of their sampling.
+/// Links with turning lanes, by GPU, and the state of their sampling. Samples decide when a lane turns from one
+/// direction to the other.
 struct TurningLinks<D: Contents> {
     links: Vec<TurningLink<(Route, Packet<D>)>>,
     /// Incoming lanes last reported to the modules, by GPU; the host gets no report.
@@ -61,8 +64,8 @@ struct TurningLinks<D: Contents> {
 }
 
 impl<D: Contents> Fabric<D> {
-    /// An idle fabric. `turning`: timing for turning lanes, if lanes turn at all. `host`: link of a coherent host, if
-    /// there is one.
+    /// An idle fabric. `turning`: timing for turning lanes, if lanes turn at all. `host`: link to a coherent host, if
+    /// present.
     pub fn new(
         machine: &MachineConfig,
         layout: Layout,
@@ -99,7 +102,8 @@ impl<D: Contents> Fabric<D> {
         self.host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id)
     }
 
-    /// Remaining latency from the last byte's departure to its arrival.
+    /// Remaining latency from the last byte's departure to its arrival at the module: the second half of the path
+    /// latency, plus the module link.
     fn onward(&self, (from, to): (GpuId, GpuId)) -> Ps {
         match &self.host {
             Some(host) if host.is_at((from, to)) => {
@@ -168,7 +172,8 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// The last byte of a packet leaves one link direction: the packet enters the next one, or its module.
+    /// The last byte in a packet leaves one link direction: the packet enters the next direction, or the destination
+    /// module.
     fn sent(&mut self, gpu: GpuId, way: Way, out: &mut Out<'_, D>) {
         let Some(Links::Turning(turning)) = &mut self.links else { return };
         let id = self.layout.switch();
@@ -217,7 +222,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Counters for one direction of a GPU's own link to the host, if present.
+    /// Counters for one direction on a GPU's own link to the host, if present.
     pub fn host_link_stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
         self.host.as_ref()?.stats(gpu, way)
     }
@@ -238,7 +243,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Lane counters for one direction of a GPU's link, up to `end`.
+    /// Lane counters for one direction on a GPU's link, up to `end`.
     pub fn lane_stats(&self, gpu: GpuId, way: Way, end: Ps) -> LaneStats {
         match &self.links {
             None | Some(Links::Fixed(_)) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },

@@ -15,7 +15,7 @@ use tombolo_types::{Bytes, GpuId, Ps};
 /// Fixed-rate links between GPUs, and to a host attached to the same fabric.
 #[derive(Clone, Debug)]
 pub enum FixedLinks {
-    /// One link per GPU to its leaf in a tree of switches.
+    /// A link per GPU to the GPU's leaf in a switch tree.
     Tree {
         /// Links towards the leaf, by GPU.
         ports: Vec<Link>,
@@ -24,15 +24,15 @@ pub enum FixedLinks {
         /// Links between leaves.
         tree: Tree,
     },
-    /// One medium shared by all.
+    /// A medium shared by all members.
     Shared(Medium),
     /// A link per GPU pair.
     Pairs(Pairs),
 }
 
 impl FixedLinks {
-    /// Idle links between the GPUs of `machine`, with `host` as one more GPU if it belongs to the fabric. `None` for a
-    /// single switch, modelled by [`crate::gpu_way`].
+    /// Idle links between the GPUs in `machine`, with `host` as an additional GPU if the host belongs to the fabric.
+    /// `None` for a single switch, modelled by [`crate::gpu_way`].
     pub fn new(machine: &MachineConfig, host: Option<GpuId>) -> Option<FixedLinks> {
         let SwitchConfig { ports, rate, flit, crossing } = convert::switch(machine);
         let members = ports + u32::from(host.is_some());
@@ -48,7 +48,7 @@ impl FixedLinks {
         })
     }
 
-    /// Carries `bytes` from one end to another. Calls must be in order of `now`.
+    /// Carries `bytes` from one end to another. Calls must be in `now` order.
     #[inline]
     pub fn cross(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Crossing {
         match self {
@@ -65,7 +65,7 @@ impl FixedLinks {
         }
     }
 
-    /// Counters for one direction of a GPU's link, or the host's link.
+    /// Counters for one direction on a GPU's link, or on the host's link.
     pub fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
         match (self, way) {
             (FixedLinks::Tree { ports, .. }, Way::Out) => *ports[usize::from(gpu.0)].stats(),

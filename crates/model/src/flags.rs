@@ -1,22 +1,22 @@
 //! Flag events known to an L2, and the modules already notified. Events on a line are known in its slice.
 //!
-//! A flag event is a store that some thread may poll for. An event is known wherever its store has passed, and travels
-//! with copies of its line. A copy that leaves after the store shows the event to every reader, even if the copy was
+//! A flag event is a store that some thread may poll for. An event is known wherever the store has passed, and travels
+//! with copies of the line. A copy that leaves after the store shows the event to every reader, even if the copy was
 //! fetched for another flag on the line. Known events are kept until their kernel ends, because a later copy cannot
 //! undo an earlier store.
 //!
-//! Each launch numbers its flags anew. Copies of pages and blocks may be in transit while one kernel ends and another
-//! begins in its slot, so the accompanying flags carry their launch number ([`Shown`]).
+//! Each launch numbers flags anew. Copies of pages and blocks may be in transit while a kernel ends and another begins
+//! in the slot. The accompanying flags therefore carry a launch number ([`Shown`]).
 
 use crate::kernel_slot::{KernelSlot, entry};
 use crate::message::Flag;
 use rustc_hash::FxHashMap;
 use tombolo_types::{Line, ModuleId};
 
-/// Set of flags for concurrent kernels.
+/// A set with flags from concurrent kernels.
 #[derive(Clone, Debug, Default)]
 pub struct FlagSet {
-    /// Bit `i` is set if flag number `i` is in the set; one bit vector per kernel slot.
+    /// Bit `i` is set if the set contains flag number `i`; one bit vector per kernel slot.
     kernels: Vec<Vec<u64>>,
 }
 
@@ -46,7 +46,7 @@ impl FlagSet {
         word.is_some_and(|word| word >> (flag.number() % 64) & 1 != 0)
     }
 
-    /// Forgets all flags of a kernel.
+    /// Forgets all flags from a kernel.
     pub fn forget(&mut self, kernel: KernelSlot) {
         if let Some(words) = self.kernels.get_mut(kernel.index()) {
             words.clear();
@@ -68,13 +68,13 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// The line that shows the flag.
+    /// The line showing the flag.
     pub fn line(&self) -> Line {
         self.line
     }
 }
 
-/// Flag events known on the lines of a slice group, or of a module.
+/// Flag events known on the lines in a slice group, or in a module.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     known: FlagSet,
@@ -84,11 +84,12 @@ pub struct Flags {
     by_line: FxHashMap<Line, LineFlags>,
 }
 
-/// Known events on one line.
+/// Known events on one line. The order of the list is the order of arrival, so a position in it tells which events a
+/// module has already received.
 #[derive(Clone, Debug, Default)]
 struct LineFlags {
     events: Vec<Flag>,
-    /// Number of events already reported, by module.
+    /// Number of events already reported, for each module.
     told: Vec<(ModuleId, usize)>,
 }
 
@@ -136,7 +137,7 @@ impl Flags {
     }
 
     /// Records an event shown by an arriving copy. An event from an older launch in this slot belongs to an ended
-    /// kernel and is dropped. An event from a newer launch begins that launch here.
+    /// kernel and is dropped. An event from a newer launch also begins this launch at the receiver.
     pub fn learn_shown(&mut self, Shown { line, flag, launch }: Shown) {
         let kernel = flag.kernel();
         if launch > self.launch(kernel) {
@@ -147,7 +148,8 @@ impl Flags {
         }
     }
 
-    /// Events on `line` that a copy leaving now brings to `module` for the first time.
+    /// Events on `line` that a copy leaving now brings to `module` for the first time. Each module receives each event
+    /// of a line only once.
     pub fn news(&mut self, line: Line, module: ModuleId) -> Vec<Flag> {
         let Some(LineFlags { events, told }) = self.by_line.get_mut(&line) else { return Vec::new() };
         let index = told.iter().position(|&(other, _)| other == module).unwrap_or_else(|| {

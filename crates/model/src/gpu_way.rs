@@ -1,17 +1,18 @@
-//! One direction of a GPU's link to a non-blocking switch, as a component: output from the GPU, or input to it. A host
-//! attached to the switch has both directions, too.
+//! Port between a GPU and a non-blocking switch, as a component for one direction: output from the GPU, or input to it.
+//! A host attached to the switch has both directions, too.
 //!
-//! A packet crosses its source's output, then its target's input. Each is store-and-forward and serves packets in
-//! arrival order. The inside of the switch never saturates. Not modelled: finite buffers, arbitration between inputs.
+//! A packet crosses the output of the source GPU, then the input of the target GPU. Each is store-and-forward and
+//! serves packets in arrival order. Inside the switch, nothing saturates. Not modelled: finite buffers, arbitration
+//! between inputs.
 //!
-//! The latency between modules in different GPUs consists of two module links and the GPU link. It is split over four
-//! places, without queueing at any of them:
+//! The latency between modules in different GPUs consists of two module links and the GPU link. This latency is split
+//! over four places, without queueing at any place:
 //! - before the output: the module link, extended to a quarter of the GPU link;
-//! - between output and input: the remainder of the GPU link;
+//! - between output and input: the GPU link's remainder;
 //! - after the input: like before the output.
 //!
 //! Each port is therefore at least a quarter of the GPU link away from every other component. Moving latency from one
-//! side of a port to the other only changes the reservation time, equally for all packets at the port.
+//! side of a port to the opposite side only changes the reservation time, equally for all packets at the port.
 
 use crate::convert;
 use crate::layout::Layout;
@@ -24,7 +25,7 @@ use crate::watch::Contents;
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Bytes, ComponentId, GpuId, Ps};
 
-/// One direction of a GPU's link to the switch.
+/// A GPU's port to the switch, for one direction.
 #[derive(Clone, Debug)]
 pub struct GpuWay {
     id: ComponentId,
@@ -37,16 +38,17 @@ pub struct GpuWay {
     timeline: Option<LinkTimeline>,
 }
 
-/// Minimum latency between ports and other components.
+/// Minimum latency between ports and further components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Apart {
-    /// To modules in the same GPU.
+    /// Latency to modules in the same GPU.
     pub modules: Ps,
     /// To ports in other GPUs.
     pub ways: Ps,
 }
 
-/// One end of the path between two GPUs.
+/// An end of the path between two GPUs. The latencies at both ends are subtracted from the GPU link's latency; the rest
+/// lies between the ports.
 #[derive(Clone, Copy, Debug)]
 struct End {
     /// Latency of the module link; zero for a host.
@@ -64,7 +66,7 @@ impl End {
 }
 
 impl GpuWay {
-    /// An idle port of `gpu`, one of [`Layout::ways`].
+    /// An idle port for `gpu`, which must be among the [`Layout::ways`] GPUs.
     pub fn new(machine: &MachineConfig, layout: Layout, gpu: GpuId, way: Way) -> GpuWay {
         let (own, latency) = (End::new(machine, gpu), machine.gpu_link.latency);
         let onward = |to| match way {
@@ -102,7 +104,7 @@ impl GpuWay {
         self.timeline = Some(LinkTimeline::new(window, lanes));
     }
 
-    /// Forwards a packet: from an output to its target's input, and from an input to its module.
+    /// Forwards a packet: from an output to the target's input, and from an input to the target module.
     pub fn cross<D: Contents>(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) {
         let target = GpuId(route.target.0 / self.modules_per_gpu);
         let at = self.carry(out.now(), target, packet.facts().traffic, Bytes(u64::from(route.bytes)));
@@ -114,7 +116,7 @@ impl GpuWay {
         }
     }
 
-    /// Sends `bytes` to `target`; returns their arrival time at the next component. Calls must be in order of `now`.
+    /// Sends `bytes` to `target`; returns the arrival time at the next component. Calls must be in `now` order.
     fn carry(&mut self, now: Ps, target: GpuId, traffic: Traffic, bytes: Bytes) -> Ps {
         let left = self.link.send(now, traffic, bytes);
         if let Some(timeline) = &mut self.timeline {

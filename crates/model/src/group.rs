@@ -1,12 +1,12 @@
-//! Groups of a module's L2 slices. A group owns its slices, their DRAM channels and a share of the memory-side cache.
-//! It is the smallest part of a module's memory that all other components reach only by messages.
+//! Groups of a module's L2 slices. A group owns slices, their DRAM channels and a share of the memory-side cache. Each
+//! group is the smallest part of a module's memory that all remaining components reach only by messages.
 
 /// A slice group within a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupIndex {
     /// Index from 0.
     pub index: u32,
-    /// Number of groups in the module.
+    /// Total number of groups in the module.
     pub groups: u32,
 }
 
@@ -19,7 +19,7 @@ impl GroupIndex {
         (0..groups).map(move |index| GroupIndex { index, groups })
     }
 
-    /// The group's share when `count` items are divided evenly; shares differ by at most one.
+    /// The group's share when `count` items are divided as evenly as possible; shares differ by at most one.
     pub fn part(self, count: u32) -> u32 {
         let [groups, index, count] = [self.groups, self.index, count].map(u64::from);
         ((index + 1) * count / groups - index * count / groups) as u32

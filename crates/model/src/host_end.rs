@@ -1,6 +1,7 @@
-//! The host's end of the links between GPUs: one more member of the fabric, or an own link to each GPU.
+//! The host's end of the links between GPUs: an additional member in the fabric, or a separate link to each GPU.
 //!
-//! The host's GPU number follows the last GPU, and its module number follows the last module.
+//! The host's GPU number follows the last GPU, and its module number follows the last module. Traffic over separate
+//! links does not use the GPUs' fabric at all.
 
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
 use crate::turning_link::Way;
@@ -50,8 +51,8 @@ impl HostEnd {
         from == self.id || to == self.id
     }
 
-    /// Sends `bytes` over a GPU's own host link, if the path uses it; returns the last byte's departure time. Calls
-    /// must be in order of `now`.
+    /// Sends `bytes` over a GPU's own host link, if the path uses this link; returns the last byte's departure time.
+    /// Calls must be in `now` order.
     #[inline]
     pub fn send(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Option<Ps> {
         let (gpu, way) = match ends {
@@ -63,7 +64,7 @@ impl HostEnd {
         Some(link.send(now, traffic, bytes))
     }
 
-    /// Counters for one direction of a GPU's own host link, if present.
+    /// Counters for one direction on a GPU's own host link, if present.
     pub fn stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
         Some(*self.own.as_ref()?[usize::from(gpu.0)][way as usize].stats())
     }

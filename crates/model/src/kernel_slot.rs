@@ -1,7 +1,7 @@
 //! Number that distinguishes concurrent kernels.
 
-/// Slot of a running command, from its packet to its end. Flags, drains and counters are numbered from 0 in each
-/// kernel; the slot tells kernels apart.
+/// Slot for a running command, from the command's packet to its end. Each kernel numbers flags, drains and counters
+/// from 0; the slot tells kernels apart. The number of slots limits the number of concurrent commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelSlot(pub u8);
 
@@ -17,7 +17,7 @@ impl KernelSlot {
     }
 }
 
-/// Entry of a slot in a list, which grows up to the slots used so far.
+/// Entry for a slot in a list, which grows up to the slots used so far.
 #[inline]
 pub fn entry<T: Default>(list: &mut Vec<T>, slot: KernelSlot) -> &mut T {
     if list.len() <= slot.index() {

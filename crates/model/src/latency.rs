@@ -1,22 +1,22 @@
-//! Latency of loads, by server and by part of their path. Recording observes a run and decides nothing. Loads are
-//! followed if the line contents allow it ([`Contents::FOLLOWS`](crate::watch::Contents::FOLLOWS)) and the run requests
-//! it ([`crate::site::Site::wires`]). In all other runs, messages carry no notes ([`Note`]).
+//! Latency of loads, by server and by path segment. Recording observes a run and decides nothing. Loads are followed if
+//! the line contents allow it ([`Contents::FOLLOWS`](crate::watch::Contents::FOLLOWS)) and the run requests it
+//! ([`crate::site::Site::wires`]). In all other runs, messages carry no notes ([`Note`]).
 //!
-//! A load is one line transaction of a load or a poll, from its event at the SM to the event that brings the bytes. Its
-//! time is divided into [`Leg`]s that add up to the total. No component follows a load along its path: each replier
-//! records the time spent there and below ([`Inside`], and the links below), and the requester knows the departure of
-//! its request. The difference is link time: the zero-load trip ([`crate::wires`]) counts as wire, the rest as queue.
+//! A load is a line transaction for a load or a poll, from the event at the SM to the event with the bytes. The total
+//! time is divided into [`Leg`]s. No component follows a load along its path: each replier records the time spent in
+//! and below the replier ([`Inside`], and the links below), and the requester knows the request's departure. The
+//! difference is link time: the zero-load trip ([`crate::wires`]) counts towards the wire, the rest towards the queue.
 //! An SM computes crossbar time likewise. Messages carry picoseconds in 32 bits, packets in fewer ([`Packed`]); a
-//! truncated leg counts as link queue.
+//! truncated leg adds to the link queue.
 //!
 //! - A load that joins a miss, at an L1 or at a slice, gets the miss's legs in proportion to its waiting time.
 //! - If a miss grows by further sectors, its times before the slice come from the last request.
-//! - A slice of blocks reports no legs below the crossbar: all time there counts as its own.
+//! - A slice of blocks reports no legs below the crossbar: all this time counts towards the slice.
 //! - Atomics are not counted.
 
 use tombolo_types::Ps;
 
-/// A value that a message may note.
+/// A value noted in a message.
 pub trait Noted: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send {}
 
 impl<T: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send> Noted for T {}
@@ -40,7 +40,7 @@ impl<T: Noted> Note<T> for () {
     }
 }
 
-/// A note that keeps its value.
+/// A note with a stored value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept<T>(T);
 
@@ -95,13 +95,13 @@ pub enum Served {
     L1,
     /// The L2 in the SM's module.
     OwnL2,
-    /// Another module in the same GPU: its L2 or memory.
+    /// Another module in the same GPU: the module's L2 or memory.
     Module,
     /// Another GPU: an L2 or memory there.
     Gpu,
     /// The host.
     Host,
-    /// Memory of the SM's module.
+    /// Memory in the SM's own module.
     Dram,
 }
 
@@ -109,7 +109,7 @@ impl Served {
     /// All servers, in the order of their names in a record.
     pub const ALL: [Served; 6] = [Served::L1, Served::OwnL2, Served::Module, Served::Gpu, Served::Host, Served::Dram];
 
-    /// Name in the digest of a run.
+    /// Name in a run's digest.
     pub const fn name(self) -> &'static str {
         match self {
             Served::L1 => "L1",
@@ -122,7 +122,7 @@ impl Served {
     }
 }
 
-/// A part of a load's path.
+/// A segment on a load's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Leg {
@@ -206,7 +206,8 @@ impl Inside {
     }
 }
 
-/// [`Inside`] in the form carried by packets: waits up to 268 us, and zero-load times up to 1 us.
+/// [`Inside`] in the form carried by packets: waits up to 268 us, and zero-load times up to 1 us. Larger values are
+/// clamped to the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed([u32; 3]);
 
@@ -257,7 +258,7 @@ impl Below {
         self.inside.sum().saturating_add(self.link)
     }
 
-    /// Scaled to a load that waited only for `part` of the total.
+    /// Scales the time to a load that waited only for `part` in total.
     #[inline]
     #[must_use]
     pub fn share(self, part: u32) -> Below {
@@ -301,8 +302,8 @@ impl Answered {
     }
 }
 
-/// Scales `legs` by `part / whole`. If the legs add up to `whole`, the result adds up to `part`: each leg is rounded
-/// together with all earlier legs.
+/// Scales `legs` by `part / whole`. If the legs add up to `whole`, the result adds up to `part` exactly: each leg is
+/// rounded together with all earlier legs, so rounding errors do not accumulate.
 #[inline]
 pub fn share<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
     if part == u64::from(whole) { legs.map(u64::from) } else { part_of(legs, part, whole) }
@@ -336,14 +337,15 @@ fn bucket(time: u64) -> usize {
     AN_OCTAVE * shift as usize + (time >> shift) as usize
 }
 
-/// Bounds of a bucket's times, the upper one exclusive.
+/// Bounds for a bucket's times, the upper bound exclusive.
 fn bounds(bucket: usize) -> (f64, f64) {
     let shift = (bucket / AN_OCTAVE).saturating_sub(1);
     let (first, width) = ((bucket - AN_OCTAVE * shift) as f64, (1_u64 << shift) as f64);
     (first * width, (first + 1.0) * width)
 }
 
-/// Loads served by one kind of server.
+/// Loads served by one kind of server. Their latencies are stored in a histogram with eight buckets per octave,
+/// together with the sum, the minimum and the maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loads {
     /// Total time in picoseconds.
@@ -420,7 +422,7 @@ impl Loads {
     }
 }
 
-/// Loads of a module's SMs.
+/// Loads from a module's SMs, indexed by the kind of server that answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latencies([Loads; Served::ALL.len()]);
 
@@ -431,7 +433,7 @@ impl Latencies {
         self.0[served as usize].add(time);
     }
 
-    /// Adds the legs of counted loads.
+    /// Adds the legs for counted loads.
     #[inline]
     pub fn add_legs(&mut self, served: Served, legs: [u64; Leg::ALL.len()]) {
         self.0[served as usize].legs.iter_mut().zip(legs).for_each(|(leg, more)| *leg += more);

@@ -1,27 +1,26 @@
-//! Numbering of components. Modules come first, each with its SMs, then its L2 slices, then its controller and copy
-//! engine. A coherent host follows the GPUs' modules. The switch, the command processor and the driver come next, then
-//! the ports of each GPU if they are components. An id belongs to its component, independent of the partition that
-//! holds it.
+//! Numbering of components. Modules come first: for each module the SMs, then the L2 slices, then the controller and
+//! the copy engine. A coherent host follows the GPUs' modules. The switch, the command processor and the driver come
+//! next, then the ports of each GPU if they are components. A component keeps its id in every partition.
 //!
-//! A coherent host is one more module in a GPU of its own: its last-level cache is an L2, and its core takes the
+//! A coherent host is an additional module in a separate GPU: the last-level cache is an L2, and the core takes the
 //! position of SM 0.
 
 use crate::turning_link::Way;
 use tombolo_types::{ComponentId, GpuId, ModuleId, SmId};
 
-/// Numbering of a machine's components.
+/// Numbering for the components in a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Number of modules in the GPUs.
+    /// Number of modules in all GPUs together.
     pub modules: u8,
     /// Set if the host is one more module.
     pub host: bool,
     /// SMs per module.
     pub sms: u16,
-    /// Maximum number of L2 slices per module.
+    /// Maximum L2 slice count per module.
     pub slices: u16,
     /// GPUs whose output and input ports are components ([`crate::gpu_way`]), counting a host in the same fabric. Zero
-    /// if one component joins the GPUs.
+    /// if a single component joins the GPUs.
     pub ways: u8,
 }
 
@@ -30,20 +29,20 @@ pub struct Layout {
 pub enum Unit {
     /// An SM with its L1.
     Sm(SmId),
-    /// An L2 slice with its part of the directory.
+    /// An L2 slice with the corresponding part of the directory.
     Slice(u16),
     /// Controller: runs a module's synchronisation and dispatches its CTAs.
     Controller,
-    /// Copy engine: copies memory from and to other modules.
+    /// Copy engine: copies memory from and to further modules.
     CopyEngine,
 }
 
-/// Identity of a component in the machine.
+/// A component's identity in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Part of a module.
     Module(ModuleId, Unit),
-    /// Connection between the GPUs, if modelled as one component, and a host's own links.
+    /// Connection between the GPUs, if modelled by a single component, and a host's separate links.
     Switch,
     /// A port of a GPU, output or input.
     Way(GpuId, Way),
@@ -59,12 +58,12 @@ impl Layout {
         self.sms + self.slices + 2
     }
 
-    /// Number of modules in the GPUs, plus the host if it is a module.
+    /// Number of modules in the GPUs, plus one for a host module.
     pub fn all_modules(self) -> u8 {
         self.modules + u8::from(self.host)
     }
 
-    /// The host, if it is a module.
+    /// The host, if modelled by a module.
     pub fn host(self) -> Option<ModuleId> {
         self.host.then_some(ModuleId(self.modules))
     }
@@ -94,17 +93,17 @@ impl Layout {
         ComponentId(self.base(module) + self.sms + slice)
     }
 
-    /// Id of a module's controller.
+    /// Id for a module's controller.
     pub fn controller(self, module: ModuleId) -> ComponentId {
         ComponentId(self.base(module) + self.sms + self.slices)
     }
 
-    /// Id of a module's copy engine.
+    /// Id for a module's copy engine.
     pub fn copy_engine(self, module: ModuleId) -> ComponentId {
         ComponentId(self.base(module) + self.sms + self.slices + 1)
     }
 
-    /// Id of a port of a GPU, one of [`Layout::ways`].
+    /// Id for a GPU's port, among the [`Layout::ways`] GPUs.
     pub fn way(self, gpu: GpuId, way: Way) -> ComponentId {
         ComponentId(self.beside() + 3 + 2 * u16::from(gpu.0) + way as u16)
     }
@@ -148,7 +147,7 @@ impl Layout {
         Place::Module(ModuleId(module as u8), unit)
     }
 
-    /// Identity of each component, indexed by id.
+    /// Identity for each component, indexed by id.
     pub fn places(self) -> Vec<Place> {
         (0..self.count() as u16).map(|id| self.place(ComponentId(id))).collect()
     }

@@ -1,11 +1,11 @@
-//! Timing models of the hardware, one file per component.
+//! Timing models for the hardware, with a file per component.
 //!
 //! There are two kinds. *Pieces* are passive: they receive time as an argument, return their effects, and know neither
 //! the engine nor a protocol. Examples are tag arrays, MSHRs, directories, links, switches, DRAM, and translation.
 //! *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`mod@slice`]), a module's [`controller`], the
 //! [`fabric`] between GPUs or a [`gpu_way`] at a switch, the [`command_processor`]. [`module`] is the partition that
-//! holds a GPU module. Slices and SMs host the rules from `protocol`: they decide when a load returns, never its value.
-//! They are the two [`sides`] of a module's crossbar, next to its [`uncore`]. The [`context`] of a component is its
+//! holds a GPU module. Slices and SMs host the rules from `protocol`: a host decides when a load returns, never the
+//! value. Both form the two [`sides`] at a module's crossbar, next to the [`uncore`]. The [`context`] is a component's
 //! view of the module; no mutable state belongs to both sides.
 //!
 //! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states.

@@ -1,24 +1,24 @@
-//! One direction of a link: bytes are serialised at a rate, then travel for a latency.
+//! A link in a single direction: bytes are serialised at a rate, then travel for a latency.
 //!
 //! Packets sent by [`Link::send`] arrive in their sending order. Not modelled: link-layer credits, replay of damaged
-//! packets.
+//! packets. Fractions of a picosecond are carried from packet to packet, so a saturated link delivers exactly its rate.
 
 use crate::departure::Departure;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};
 
-/// Purpose of a packet, for the statistics.
+/// A packet's purpose, for the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Traffic {
-    /// A packet that carries memory bytes.
+    /// A packet carrying bytes from memory.
     Data {
-        /// Number of grains of a line.
+        /// Number of grains in the line.
         grains: u32,
     },
     /// A request, an acknowledgment, or an invalidation.
     Control,
 }
 
-/// Shape of one direction of a link.
+/// Shape of a link direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
     /// Bandwidth; [`Rate::INFINITE`] if nothing queues.
@@ -27,7 +27,7 @@ pub struct LinkConfig {
     pub latency: Ps,
 }
 
-/// Counters for one kind of traffic.
+/// Counters for a kind of traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficStats {
     /// Packets.
@@ -36,7 +36,7 @@ pub struct TrafficStats {
     pub bytes: u64,
 }
 
-/// Counters for one direction of a link.
+/// Counters for a link direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Packets with memory data.
@@ -47,12 +47,12 @@ pub struct LinkStats {
     pub grains: u64,
     /// Total sending time: divided by the run's length, it gives the utilisation.
     pub busy: Ps,
-    /// Longest wait of a packet before its first byte left.
+    /// Longest wait by a packet before its first byte left.
     pub worst_queueing: Ps,
 }
 
 impl LinkStats {
-    /// Total bytes in both kinds of traffic.
+    /// Total bytes in both kinds together.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.data.bytes + self.control.bytes)
     }
@@ -82,7 +82,7 @@ impl LinkStats {
     }
 }
 
-/// One direction of a link.
+/// A link direction.
 #[derive(Clone, Debug)]
 pub struct Link {
     serializer: Serializer,

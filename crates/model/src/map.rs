@@ -1,4 +1,6 @@
-//! Address map: slice, region and home of each line.
+//! Address map: slice, region and home of each line. The home follows from the line's page: from the page table, or
+//! from the module's own view if pages move. The slice follows from a hash of the line's directory region, or from the
+//! line number if slices are interleaved.
 
 use crate::page_table::PageTable;
 use crate::view::View;
@@ -9,7 +11,7 @@ use tombolo_protocol::paging::{Mapping, Paging, Wanted};
 use tombolo_protocol::publication::Subscribers;
 use tombolo_types::{GpuId, Line, ModuleId, Page};
 
-/// Homes of all lines in a run. Cheap to clone before the run: the page table is shared.
+/// Homes for all lines in a run. Cheap to clone before the run: the page table is shared.
 #[derive(Clone, Debug)]
 pub struct Map {
     gpus: u8,
@@ -35,7 +37,7 @@ fn spread(number: u64) -> u64 {
     mixed ^ mixed >> 29
 }
 
-/// Reciprocal of the modules per GPU in units of 2^-16, rounded up, for [`gpu_of`].
+/// Reciprocal for `modules_per_gpu` in units of 2^-16, rounded up, used by [`gpu_of`].
 fn gpus_per_module(modules_per_gpu: u8) -> u32 {
     (1 << 16) / u32::from(modules_per_gpu) + 1
 }
@@ -68,7 +70,8 @@ impl Map {
         }
     }
 
-    /// Interleaves slices every `lines` consecutive lines.
+    /// Interleaves slices every `lines` consecutive lines instead of hashing regions. The number must be a power of
+    /// two.
     pub fn interleaved(self, lines: u64) -> Map {
         Map { together: Some(lines.trailing_zeros()), ..self }
     }
@@ -83,7 +86,7 @@ impl Map {
         Map { slices: self.slices_of_host, ..self }
     }
 
-    /// The same map for a module with all pages in its own memory, regardless of their homes elsewhere.
+    /// The same map for a module with all pages in its own memory, regardless of homes elsewhere.
     pub fn apart(self, module: ModuleId) -> Map {
         let pages = Arc::new(self.pages.all_at(module));
         Map { pages, ..self }
@@ -100,14 +103,14 @@ impl Map {
         self.view.is_some()
     }
 
-    /// True if module `at`, the owner of this map, may access a line as `wanted`.
+    /// True if module `at`, the owner of this map, may access a line in the way given by `wanted`.
     #[inline]
     pub fn allows(&self, at: ModuleId, rules: Paging, line: Line, wanted: Wanted) -> bool {
         let Some(view) = &self.view else { return true };
         rules.allows(at, view.mapping(self.page(line), self.placed(line)), wanted)
     }
 
-    /// Subscribers that receive the module's stores to a line; `None` if its page is not published.
+    /// Subscribers for the module's stores to a line; `None` if the line's page is not published.
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
         let view = self.view.as_ref()?;
@@ -126,7 +129,7 @@ impl Map {
         self.view_mut().refuse(page, placed);
     }
 
-    /// Notes that all of a page has arrived in the module's memory.
+    /// Notes the arrival of a whole page in the module's memory.
     pub fn arrived(&mut self, page: Page) {
         let placed = self.placed(self.pages.first_line(page));
         self.view_mut().arrived(page, placed);
@@ -154,18 +157,18 @@ impl Map {
         (first..self.pages.first_line(Page(page.0 + 1)).0).map(Line)
     }
 
-    /// Home of a line before the run, as module 0 sees it: if pages move, all modules agree on it.
+    /// Home of a line before the run, from module 0's viewpoint: if pages move, all modules agree on this home.
     #[inline]
     fn placed(&self, line: Line) -> ModuleId {
         self.placed_for(ModuleId(0), line)
     }
 
-    /// True if the line's page has been placed. Lines on other pages are never accessed.
+    /// True if the line's page has been placed. No module accesses lines on unplaced pages.
     pub fn is_placed(&self, line: Line) -> bool {
         self.pages.home(ModuleId(0), line).is_some()
     }
 
-    /// Home of a line if it is fixed and equal for every module.
+    /// Home of a line if fixed and equal for every module.
     pub fn only_home(&self, line: Line) -> Option<ModuleId> {
         if self.moves() { None } else { self.pages.only_home(line) }
     }
@@ -188,19 +191,19 @@ impl Map {
         1 << self.region_shift
     }
 
-    /// Lines in the region that holds `line`.
+    /// Lines in the region around `line`.
     pub fn region_lines(&self, line: Line) -> impl Iterator<Item = Line> + use<> {
         let first = self.region(line) << self.region_shift;
         (first..first + self.lines_per_region()).map(Line)
     }
 
-    /// Slice of this module that holds `line`. All lines in a region share a slice and a directory entry.
+    /// Slice in this module for `line`. All lines in a region share a slice and a directory entry.
     #[inline]
     pub fn slice(&self, line: Line) -> u16 {
         self.slice_among(line, self.slices)
     }
 
-    /// Slice in another module that holds `line`.
+    /// Slice in another module for `line`.
     #[inline]
     pub fn slice_of(&self, module: ModuleId, line: Line) -> u16 {
         let is_host = module.0 == self.gpus * self.modules_per_gpu;
@@ -236,7 +239,7 @@ impl Topology for Map {
         gpu_of(module, self.gpus_per_module)
     }
 
-    /// If pages move, a module knows only its own view, which agrees among all users of the page.
+    /// If pages move, a module knows only its own view, which agrees among all modules with access to the page.
     #[inline(always)]
     fn home(&self, at: ModuleId, line: Line) -> ModuleId {
         match &self.view {

@@ -14,7 +14,7 @@ use tombolo_types::{Bytes, GpuId, Ps, Rate, Serializer};
 /// Shape of a shared bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediumConfig {
-    /// Number of GPUs, plus one for a host on the bus.
+    /// Number of GPUs, plus one for an attached host.
     pub members: u32,
     /// The host's number among the members.
     pub host: Option<GpuId>,
@@ -24,7 +24,7 @@ pub struct MediumConfig {
     pub flit: Bytes,
 }
 
-/// Times at which a packet has crossed.
+/// Crossing times of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
     /// Departure of the last byte from the sender.
@@ -63,7 +63,7 @@ impl Medium {
         }
     }
 
-    /// Carries `bytes` from one member to another. Calls must be in order of `now`.
+    /// Carries `bytes` from one member to another. Calls must be in `now` order.
     #[inline]
     pub fn cross(&mut self, now: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Crossing {
         let [from_host, to_host] = [from, to].map(|end| self.host == Some(end));
@@ -82,12 +82,12 @@ impl Medium {
         crossing
     }
 
-    /// Counters for packets that a member sent or received: only its own packets count as busy time.
+    /// Counters for packets sent or received by a member: only the member's own packets count towards busy time.
     pub fn stats(&self, member: GpuId, way: Way) -> LinkStats {
         self.members[usize::from(member.0)][way as usize]
     }
 
-    /// Counters for the two directions, all members together: towards the root, and away from it.
+    /// Counters for the two directions, all members together: towards the root, and away from the root.
     pub fn ways(&self) -> [LinkStats; 2] {
         [*self.up.stats(), self.down.stats(AWAY).left]
     }

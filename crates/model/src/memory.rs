@@ -1,4 +1,4 @@
-//! A module's memory, split by slice group: DRAM, an optional cache in front of it, and line contents.
+//! A module's memory, split by slice group: DRAM, an optional cache in front, and line contents.
 
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram, DramConfig, DramStats};
@@ -9,14 +9,14 @@ use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps};
 
-/// Shape of a module's memory.
+/// Shape of the memory in a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryConfig {
     /// The DRAM.
     pub dram: DramConfig,
     /// Round-trip latency to the banks, if there is no cache in front.
     pub latency: Ps,
-    /// The cache in front of the DRAM.
+    /// The cache in front.
     pub cache: Option<MemoryCacheConfig>,
 }
 
@@ -39,7 +39,7 @@ impl MemoryRead {
     }
 }
 
-/// Memory for one group of a module's slices.
+/// Memory for one group of a module's slices: timing and, if data is modelled, contents.
 pub struct Memory<D: Contents> {
     latency: Ps,
     line: LineSize,
@@ -50,7 +50,7 @@ pub struct Memory<D: Contents> {
 }
 
 impl<D: Contents> Memory<D> {
-    /// Idle memory for one group of slices.
+    /// Idle memory for a slice group.
     pub fn new(config: MemoryConfig, group: GroupIndex) -> Memory<D> {
         Memory {
             latency: config.latency,
@@ -74,7 +74,7 @@ impl<D: Contents> Memory<D> {
         }
     }
 
-    /// Writes bytes of `line` with departure `departs`; returns when memory has accepted them.
+    /// Writes bytes in `line` with departure `departs`; returns when memory has accepted all bytes.
     pub fn store(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> Ps {
         match &mut self.cache {
             Some(cache) => cache.write(now, departs, (line, mask), &mut self.dram),
@@ -82,7 +82,7 @@ impl<D: Contents> Memory<D> {
         }
     }
 
-    /// Makes the next access to the bank of `line` open a row of its own; see [`Dram::close_row`].
+    /// Makes the next access to the bank with `line` open a separate row; see [`Dram::close_row`].
     pub fn close_row(&mut self, line: Line) {
         self.dram.close_row(line);
     }
@@ -91,7 +91,7 @@ impl<D: Contents> Memory<D> {
         Bytes(u64::from(mask.grains()) * self.line.grain())
     }
 
-    /// Prefetches into the host's caches the data that a fetch of `line` reads.
+    /// Prefetches into the host's caches the data read by a fetch for `line`.
     #[inline]
     pub fn prefetch(&self, line: Line) {
         self.dram.prefetch(line);
@@ -126,7 +126,7 @@ impl<D: Contents> Memory<D> {
         self.dram.waited_until(at)
     }
 
-    /// Busy time of each DRAM channel.
+    /// Busy time per DRAM channel.
     pub fn busy(&self) -> impl Iterator<Item = Ps> {
         self.dram.busy()
     }
@@ -136,7 +136,7 @@ impl<D: Contents> Memory<D> {
         self.dram.stats()
     }
 
-    /// Counters of the cache in front of the DRAM; zeros if there is none.
+    /// Counters for the cache in front of the DRAM; zeros without a cache.
     pub fn cache(&self) -> MemoryCacheStats {
         self.cache.as_ref().map(|cache| *cache.stats()).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! A memory-side cache, the last level (L3): it holds lines from one module's DRAM, for every requester. No protocol
-//! sees the cache, because no access bypasses it to reach the DRAM.
+//! A memory-side cache, the last level (L3): holds lines from one module's DRAM, for every requester. No protocol sees
+//! the cache, because no access bypasses it to reach the DRAM.
 //!
 //! | | line absent | rest of the line absent | line in flight | line present |
 //! | --- | --- | --- | --- | --- |
@@ -11,11 +11,11 @@
 //! lines in parts therefore reads nothing. Source: assumed; CPElide (MICRO 2024) states no policy. If partial stores
 //! bypassed the cache, write-back would behave like write-through for every program without whole-line writes.
 //!
-//! With write-back, stored bytes go to DRAM when their line is evicted. With write-through, they enter the DRAM write
-//! queue immediately, which combines stores to a line while they wait. The line is allocated in both cases (assumed),
+//! With write-back, stored bytes go to DRAM when their line is evicted. With write-through, stored bytes enter the DRAM
+//! write queue immediately; the queue combines waiting stores to a line. The line is allocated in both cases (assumed),
 //! so the policies differ only in the time when DRAM is written.
 //!
-//! Each slice group in the module has a share of the sets, and an equal share of the rate, for its lines alone.
+//! Each slice group in the module has a share of the sets, and an equal share of the rate, for the group's lines alone.
 //!
 //! Approximations: data from DRAM does not occupy the cache's port; a line evicted while in flight still serves its
 //! waiting requests.
@@ -39,7 +39,7 @@ pub struct MemoryCacheConfig {
     pub line: LineSize,
     /// Rate for bytes read and written together.
     pub rate: Rate,
-    /// Latency from a request to its first byte, or until its miss leaves for DRAM.
+    /// Latency from a request to the first byte, or until the miss leaves for DRAM.
     pub hit_latency: Ps,
     /// Round-trip latency to the DRAM banks: controller, queues and wires.
     pub miss_latency: Ps,
@@ -56,7 +56,7 @@ pub struct MemoryCacheStats {
     pub read_hits: u64,
     /// Reads that found their line in flight from DRAM.
     pub merges: u64,
-    /// Reads that fetched their line, or the rest of it, from DRAM.
+    /// Reads with a DRAM fetch for their line, or for the rest of the line.
     pub read_misses: u64,
     /// Stores.
     pub writes: u64,
@@ -79,12 +79,12 @@ impl MemoryCacheStats {
     }
 }
 
-/// State of a line in the cache.
+/// State of a line in the cache: which bytes were stored here, and when the rest arrives from DRAM.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// Bytes stored since the line was allocated; with write-back, they are dirty.
+    /// Bytes stored since the line was allocated; dirty under write-back.
     stored: Mask,
-    /// Arrival time of all remaining bytes; [`Ps::NEVER`] if they have not been requested from DRAM.
+    /// Arrival time for all remaining bytes; [`Ps::NEVER`] before any request to DRAM.
     arrival: Ps,
 }
 
@@ -94,7 +94,7 @@ pub struct MemoryCache {
     config: MemoryCacheConfig,
     lines: Cache<Held>,
     port: Serializer,
-    /// Number of parts in the module's cache, including this one.
+    /// Number of parts in the module's cache, counting this part.
     parts: u64,
     stats: MemoryCacheStats,
 }
@@ -105,9 +105,9 @@ impl MemoryCache {
         MemoryCache::part(config, (config.sets, 1), Index::Hashed)
     }
 
-    /// The empty part of a module's cache for one slice group; `config` describes the whole cache. Group shares of the
-    /// sets differ by at most one, and each is at least one. The port has an equal share of the rate: a transfer takes
-    /// as long as on the whole port, and the next transfer waits for its time at the reduced rate.
+    /// An empty part of a module's cache, for one slice group; `config` describes the whole cache. Group shares of the
+    /// sets differ by at most one set, and each group has a set. The port has an equal share of the rate: a transfer
+    /// takes equally long on the whole port, and the next transfer waits for the time at the reduced rate.
     pub fn of_group(config: MemoryCacheConfig, group: GroupIndex) -> MemoryCache {
         if group.groups == 1 {
             return MemoryCache::new(config);
@@ -161,7 +161,8 @@ impl MemoryCache {
     }
 
     /// Stores bytes that depart at `departs`, in the event at `now`. Returns when they are accepted, with write-through
-    /// also by DRAM.
+    /// also by DRAM. With write-back, the time depends only on the port, and on a dirty victim if a line must be
+    /// allocated.
     pub fn write(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> Ps {
         let taken = self.pass(now, departs, mask).time();
         let asked = Asked { now, ready: taken };
@@ -200,14 +201,15 @@ impl MemoryCache {
         Bytes(u64::from(mask.grains()) * self.config.line.grain())
     }
 
-    /// Reads bytes of a line from DRAM; returns their arrival time, and the wait for earlier accesses.
+    /// Reads bytes in a line from DRAM; returns the arrival time, and the wait for earlier accesses.
     fn ask(&mut self, asked: Asked, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
         self.stats.read_misses += 1;
         let (done, behind) = dram.read_behind(asked, line, self.bytes(mask));
         (done + self.config.miss_latency, behind)
     }
 
-    /// Allocates a line; returns when DRAM has accepted the victim's dirty bytes, if there are any.
+    /// Allocates a line and evicts a victim if necessary; returns when DRAM has accepted the victim's dirty bytes, if
+    /// there are any.
     fn install(&mut self, asked: Asked, line: Line, held: Held, dram: &mut Dram) -> Ps {
         let inserted = self.lines.insert(line, BulkClass::new(0), held, Ways::ALL).expect("no line is pinned");
         let Some(victim) = inserted.victim else { return asked.ready };
@@ -253,7 +255,7 @@ mod tests {
         Dram::new(config())
     }
 
-    /// A cache with two lines in one set that moves 128 bytes per nanosecond.
+    /// A cache with a single set of two lines, moving 128 bytes per nanosecond.
     fn cache() -> MemoryCache {
         MemoryCache::new(MemoryCacheConfig {
             sets: 1,
@@ -266,7 +268,7 @@ mod tests {
         })
     }
 
-    /// First and second half of a line.
+    /// First and second half line.
     const HALVES: [Mask; 2] = [Mask(0xffff), Mask(0xffff_0000)];
 
     fn read(cache: &mut MemoryCache, now: Ps, line: Line, dram: &mut Dram) -> Ps {

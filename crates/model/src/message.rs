@@ -22,7 +22,7 @@ use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Ps, Scope, SmId};
 /// Output for a component's messages while it handles an event.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
 
-/// Destination of a reply: a warp and its result register.
+/// Destination for a reply: a warp and a result register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The SM's module.
@@ -77,7 +77,7 @@ pub struct LineRequest<D: Contents> {
     pub line: Line,
     /// The requested operation.
     pub request: Request<D>,
-    /// SM and warp that issued the request.
+    /// Requesting SM and warp.
     pub origin: Origin,
     /// Flag that the request leaves or polls for.
     pub flag: Flag,
@@ -108,7 +108,7 @@ impl<D: Contents> LineRequest<D> {
     }
 }
 
-/// Kind of synchronisation that an SM requests from its controller.
+/// Kind of synchronisation requested by an SM from the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncKind {
     /// The protocol's acquire plan.
@@ -137,10 +137,10 @@ pub enum LinkEvent {
     End,
     /// A sample ends.
     Sample {
-        /// Launch number that the sample belongs to.
+        /// Launch number for the sample.
         launch: u32,
     },
-    /// The last byte of a packet leaves.
+    /// The last byte in a packet leaves.
     Sent {
         /// GPU of the link.
         gpu: GpuId,
@@ -267,7 +267,7 @@ pub enum Message<D: Contents> {
     Start {
         /// The kernel's slot.
         slot: KernelSlot,
-        /// Index of the kernel in the program.
+        /// Kernel index in the program.
         kernel: u32,
         /// CTA number.
         cta: u32,
@@ -278,7 +278,7 @@ pub enum Message<D: Contents> {
         sm: SmId,
         /// The kernel's slot.
         slot: KernelSlot,
-        /// Set if the CTA could not be decoded, so that no further CTA starts.
+        /// Set if the CTA could not be decoded, and no further CTA starts.
         failed: bool,
     },
     /// To an SM: report when all stores posted so far have been accepted.
@@ -303,7 +303,7 @@ pub enum Message<D: Contents> {
     Walk {
         /// The page.
         page: Page,
-        /// Kind of access that the SM needs.
+        /// Kind of access needed by the SM.
         wanted: Wanted,
     },
     /// To an SM: all stores posted before a release have been accepted.
@@ -315,7 +315,7 @@ pub enum Message<D: Contents> {
     },
     /// To a controller: all stores posted by an SM before a CTA ended have been accepted.
     CtaDrained {
-        /// Slot of the CTA's kernel.
+        /// Slot for the CTA's kernel.
         slot: KernelSlot,
     },
     /// To a controller: run a plan for a warp.
@@ -338,26 +338,26 @@ pub enum Message<D: Contents> {
     Taken {
         /// Pool that counts the operation.
         pool: Pool,
-        /// Ticket issued when it was sent.
+        /// Ticket issued at the send.
         ticket: Generation,
     },
     /// To a controller: a subscriber has accepted bytes published by this module.
     Delivered {
-        /// Ticket issued when it was sent.
+        /// Ticket issued at the send.
         ticket: Generation,
         /// The line.
         line: Line,
     },
     /// To a controller: memory has accepted the bytes written back by a bulk invalidation.
     Written {
-        /// The phase that waits for the write.
+        /// The phase waiting for the write.
         join: u32,
     },
     /// To a controller: new number of incoming lanes on the GPU's link.
     LanesIn(u32),
     /// To a controller: start a kernel.
     Launch {
-        /// Index of the program's launch command.
+        /// Index for the program's launch command.
         command: u32,
         /// Launch number within the program.
         launch: u32,
@@ -382,7 +382,7 @@ pub enum Message<D: Contents> {
         /// The controller's number for this phase.
         act: u32,
     },
-    /// To a controller: a slice group has finished its action.
+    /// To a controller: a slice group has finished the action.
     GroupActed {
         /// The controller's number for this phase.
         act: u32,
@@ -395,7 +395,7 @@ pub enum Message<D: Contents> {
     },
     /// To a controller, from the command processor: a phase at a kernel boundary.
     Phase {
-        /// Slot of the boundary's command.
+        /// Slot for the boundary's command.
         slot: KernelSlot,
         /// The action.
         action: Action,
@@ -412,16 +412,16 @@ pub enum Message<D: Contents> {
         /// Set for a read, which only looks at values.
         is_read: bool,
     },
-    /// To the command processor: a controller has finished its part of a phase.
+    /// To the command processor: a controller has finished in a phase.
     PhaseDone {
-        /// Slot of the boundary's command.
+        /// Slot for the boundary's command.
         slot: KernelSlot,
         /// Module that has finished.
         module: ModuleId,
-        /// Lines lost from its L2, if counted.
+        /// Lines lost from the module's L2, if counted.
         lost: Lost,
     },
-    /// To the command processor: a module has run its CTAs.
+    /// To the command processor: a module has run all CTAs for a kernel.
     KernelDone {
         /// The module.
         module: ModuleId,
@@ -454,7 +454,7 @@ pub enum Message<D: Contents> {
         /// Kind of access.
         wanted: Wanted,
     },
-    /// To a controller, from the driver: report the pages that the module has accessed so far.
+    /// To a controller, from the driver: report the pages accessed by the module so far.
     AskAccesses,
     /// To the driver: a module has accessed pages.
     Accessed {
@@ -465,7 +465,7 @@ pub enum Message<D: Contents> {
     },
     /// To the driver: a module has reported all accessed pages.
     AccessesTold,
-    /// To the driver, from itself: it has read all access records.
+    /// To the driver, from itself: all access records have been read.
     TrackingEnds,
     /// To the driver: a part of the current step in a page move is complete.
     PagingDone {
@@ -493,7 +493,7 @@ pub enum Message<D: Contents> {
     },
     /// To a copy engine, from itself: continue.
     CopyOn {
-        /// Lane of the concurrent copy to continue.
+        /// Lane with the concurrent copy to continue.
         lane: u8,
     },
     /// To the driver: a copy is completely in memory.
@@ -503,18 +503,19 @@ pub enum Message<D: Contents> {
     },
     /// To the driver, from the command processor: run the operations scheduled before or after a command.
     Around {
-        /// Slot of the command, for the reply.
+        /// Slot for the command, used in the reply.
         slot: KernelSlot,
-        /// Index of the command in the program.
+        /// Command index in the program.
         command: u32,
         /// Set for operations after the command.
         behind: bool,
     },
-    /// To the driver, from the command processor: a module's part of a kernel has ended, so its scheduled copies begin.
+    /// To the driver, from the command processor: a kernel has ended on a module, so this module's scheduled copies
+    /// begin.
     Sends {
-        /// Slot of the command, for the reply.
+        /// Slot for the command, used in the reply.
         slot: KernelSlot,
-        /// Index of the command in the program.
+        /// Command index in the program.
         command: u32,
         /// The module.
         module: ModuleId,
@@ -531,7 +532,7 @@ pub enum Message<D: Contents> {
     },
     /// To the host's core, from the command processor: the next piece of host work.
     HostWork {
-        /// Slot of the command, for the reply.
+        /// Slot for the command, used in the reply.
         slot: KernelSlot,
         /// The work.
         work: HostWork,
@@ -555,7 +556,7 @@ impl<D: Contents> Message<D> {
         }
     }
 
-    /// For a message to a slice: line of a fill, and the MSHR that waits for it.
+    /// For a message to a slice: a fill's line, and the MSHR waiting for the fill.
     #[inline]
     pub fn slice_fill(&self) -> Option<(Line, EntryId)> {
         match *self {

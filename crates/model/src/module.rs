@@ -91,8 +91,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         self.sm_side.append(sms.into_side());
     }
 
-    /// Number of slice groups that may run in separate partitions. Zero if they share a port to other modules, a
-    /// publisher for stores, or a copy engine.
+    /// Number of slice groups allowed to run in separate partitions. Zero if the groups share a port to other modules,
+    /// a publisher for stores, or a copy engine.
     pub fn apart_slices(&self) -> u16 {
         let alone = self.site.layout.all_modules() == 1 && self.uncore.publisher.is_none();
         let copies = self.site.schedule.around.iter().any(|around| !around.is_empty());
@@ -148,7 +148,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         &self.sm_side.ports
     }
 
-    /// State that the module has only once.
+    /// Parts present only once in the module.
     pub fn uncore(&self) -> &Uncore<D> {
         &self.uncore
     }
@@ -159,7 +159,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         self.slice_side.slice_mut(slice).1.memory.warm(line, dirty);
     }
 
-    /// Fills every TLB in the module with these pages, as if it had walked for them in this order before time zero.
+    /// Fills every TLB in the module with these pages, as if walked for in this order before time zero.
     pub fn warm_tlbs(&mut self, pages: &[Page]) {
         let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.site.machine));
         of_sm.warm(pages);
@@ -326,7 +326,7 @@ fn cpu<C: Below<D>, D: Contents>(site: &Site<C, D>, program: &Arc<dyn Program>) 
     Cpu::new(id, site.warp_slot(SmId(0), 0), config, Arc::clone(program))
 }
 
-/// Hands a packet that is completely received at `ready` to its component.
+/// Hands a packet, received completely at `ready`, to the destination component.
 fn enter<C: Below<D>, D: Contents>(
     unit: Unit,
     source: ModuleId,

@@ -1,8 +1,9 @@
 //! Stores and invalidations sent by a module and not yet acknowledged, counted in pools by the kind of wait.
 //!
 //! A release waits for all operations sent earlier, until they are accepted at the release's scope (`protocol::plan`).
-//! Operations that complete at one scope before another are therefore counted in separate pools. A store routed through
-//! a GPU home is counted twice: until the GPU home has accepted it, and until the system home has.
+//! Operations with different completion times per scope are therefore counted in separate pools. A store routed through
+//! a GPU home is counted twice: until the GPU home has accepted it, and until the system home has. A wait covers only
+//! the operations sent before it.
 
 use crate::credits::{Credits, Generation};
 use crate::latency::Inside;
@@ -20,7 +21,7 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// Tickets for a read, which needs none: they carry the time spent at the forwarding slice instead.
+    /// Tickets for a read, which needs none: both fields carry the time spent at the forwarding slice instead.
     pub fn of_read(held: Inside) -> Tickets {
         Tickets { hop: Generation::numbered(held.slice_queue), end: Generation::numbered(held.slice) }
     }
@@ -59,7 +60,7 @@ struct Operations {
 #[derive(Clone, Debug)]
 pub struct Outstanding {
     pools: [Operations; Pool::ALL.len()],
-    /// Maximum number of posted stores in flight: the module's own, and separately those forwarded.
+    /// Maximum number of posted stores in flight: for the module's own stores, and separately for forwarded stores.
     limit: u32,
 }
 

@@ -1,5 +1,5 @@
-//! A module's part of a launch: the run times of its CTAs, known to its dispatcher, and each SM's counters. Nothing
-//! here decides anything.
+//! A module's part in a launch: the run times for its CTAs, known to the dispatcher, and each SM's counters. Nothing in
+//! this file makes decisions.
 
 use crate::kernel_slot::{KernelSlot, entry};
 use crate::stall::StallTimes;
@@ -21,12 +21,12 @@ pub struct KernelStats {
     pub l1_loads: u64,
     /// L1 hits among these lookups.
     pub l1_load_hits: u64,
-    /// Stall times of the warps, by cause.
+    /// Stall times for the warps, by cause.
     pub stalls: StallTimes,
 }
 
 impl KernelStats {
-    /// Counters of an SM since the start of the run.
+    /// Counters from an SM since the start of the run.
     fn of(sm: &SmStats, stalls: &StallTimes) -> KernelStats {
         KernelStats {
             ctas: sm.ctas,
@@ -98,15 +98,15 @@ impl KernelCounts {
     }
 }
 
-/// A module's part of a launch.
+/// A module's part in a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     launched: Ps,
     /// Time during which the module had CTAs from this launch, until their stores were accepted.
     busy: Ps,
-    /// Start of the first CTA and end of the last, if there was any.
+    /// Start time for the first CTA and end time for the last, if any CTA ran.
     ran: Option<(Ps, Ps)>,
-    /// For each quarter of the CTAs: the summed times from launch to start, in picoseconds, and the number of CTAs.
+    /// For each quarter of the CTAs: the summed times from launch to start, in picoseconds, and the CTA count.
     quarters: [(u64, u32); 4],
 }
 
@@ -125,7 +125,7 @@ impl Pace {
         self.ran = Some((first.min(at), last.max(at)));
     }
 
-    /// Records the end of a CTA.
+    /// Records a CTA's end.
     pub(crate) fn end(&mut self, at: Ps) {
         if let Some((_, last)) = &mut self.ran {
             *last = at.max(*last);
@@ -137,7 +137,7 @@ impl Pace {
         self.busy = ended.map_or(Ps::ZERO, |at| at - self.launched);
     }
 
-    /// Interval during which the module had CTAs from the kernel, or unacknowledged stores from them.
+    /// Interval during which the module had CTAs from the kernel, or unacknowledged stores by these CTAs.
     pub fn busy(&self) -> (Ps, Ps) {
         (self.launched, self.launched + self.busy)
     }

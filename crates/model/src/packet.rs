@@ -1,4 +1,5 @@
-//! Packets between modules on the links, with the facts that ports and links need to know.
+//! Packets between modules on the links, with the facts that ports and links need to know. A packet is plain data; its
+//! receiver, traffic class and payload size follow from its kind.
 
 use crate::block::Letter;
 use crate::credits::Generation;
@@ -12,7 +13,7 @@ use tombolo_protocol::nodes::Class;
 use tombolo_protocol::{Action, Request};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, SmId};
 
-/// A packet from one module to another: the content of a message on the links.
+/// A packet from one module to another: the content in a message on the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<D: Contents> {
     /// Towards a home, or towards a subscriber with bytes stored to a published page.
@@ -24,7 +25,7 @@ pub enum Packet<D: Contents> {
     },
     /// From a home: the reply to a read.
     Fill {
-        /// The MSHR that waits for the reply.
+        /// The MSHR waiting for the reply.
         register: EntryId,
         /// The line.
         line: Line,
@@ -39,7 +40,7 @@ pub enum Packet<D: Contents> {
         /// Time on links, in picoseconds.
         link: D::Note<u32>,
     },
-    /// From a home, ahead of a fill for the line: the copy that follows shows this flag.
+    /// From a home, ahead of a fill for the line: the copy in this fill shows the flag.
     Flag {
         /// The line.
         line: Line,
@@ -74,7 +75,7 @@ pub enum Packet<D: Contents> {
         /// The sender's ticket, returned with the acknowledgment.
         ticket: Generation,
     },
-    /// Result of an atomic, for an SM. It returns through the GPU home if the atomic came that way.
+    /// Result of an atomic, for an SM. Returns through the GPU home if the atomic came along this path.
     Old {
         /// Requester of the atomic.
         origin: Origin,
@@ -85,7 +86,7 @@ pub enum Packet<D: Contents> {
         /// Module that performed the atomic.
         by: ModuleId,
     },
-    /// A phase of an acquire or release.
+    /// A phase in an acquire or release.
     Act {
         /// The action.
         action: Action,
@@ -99,9 +100,9 @@ pub enum Packet<D: Contents> {
         /// Number of the collection.
         collection: u32,
     },
-    /// Part of a copy between memories.
+    /// Part in a copy between memories.
     Chunk(Chunk),
-    /// A message between slices of blocks.
+    /// A message between two slices with blocks.
     Told(Told),
 }
 
@@ -120,7 +121,7 @@ pub struct Told {
     pub masks: u16,
 }
 
-/// Consecutive lines of a copy.
+/// Consecutive lines of a copy. Their contents travel as side data, outside the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// The copy, for its requester.
@@ -133,12 +134,12 @@ pub struct Chunk {
     pub is_last: bool,
 }
 
-/// Name of a copy, known to its requester.
+/// Name for a copy, known to the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopyName {
     /// Copy of a moving page.
     Page(Page),
-    /// Copy from the program's schedule, by its index there.
+    /// Copy from the program's schedule, by index in the schedule.
     Listed(u32),
 }
 
@@ -157,22 +158,22 @@ pub enum Receiver {
     CopyEngine,
 }
 
-/// Content of a packet, as far as it determines the size on a link.
+/// Content of a packet, for its size on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Request of a read.
     Read,
-    /// A header and this number of grains.
+    /// A header plus this number of grains.
     Grains(u32),
     /// Some bytes of a line with their mask: this number of grains.
     Masked(u32),
-    /// This number of lines in a copy, in packets of the copy's own size.
+    /// This number of lines in a copy, in packets sized for copies.
     Lines(u16),
-    /// Grains of a block and bytes of masks, in these numbers, behind one header.
+    /// Grains in a block and bytes in masks, in these numbers, behind one header.
     Block(u32, u16),
     /// An invalidation, an acknowledgment, or a plan's phase.
     Control,
-    /// No bytes: they are included in the fill that follows.
+    /// No bytes: the size is included in the fill that follows.
     Nothing,
 }
 
@@ -186,7 +187,7 @@ impl Payload {
         }
     }
 
-    /// Payload of a published request: whole lines for stores; atomics are sent unchanged. Source: GPS, section 7.5:
+    /// Payload for a published request: whole lines for stores; atomics are sent unchanged. Source: GPS, section 7.5:
     /// transfers are at the granularity of lines.
     pub fn published<D: Contents>(request: &Request<D>) -> Payload {
         match *request {
@@ -195,7 +196,7 @@ impl Payload {
         }
     }
 
-    /// Payload of a store with these bytes of a line.
+    /// Payload for a store with these bytes in a line.
     #[inline]
     pub fn store(mask: Mask) -> Payload {
         let carried = if mask == Mask::ALL { Payload::Grains } else { Payload::Masked };
@@ -242,7 +243,7 @@ impl<D: Contents> Packet<D> {
     }
 }
 
-/// Source, destination and size of a packet.
+/// Source, destination and size for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Sending module.

@@ -7,7 +7,7 @@
 //! To unmap a page, the module proceeds as follows. TLBs forget the page, and L1s drop all lines (one epoch costs
 //! nothing, whereas 512 lines in 80 L1s would). Loads in flight to the page are answered, and every store sent by the
 //! module is acknowledged, including stores to other pages. A host's core completes all outstanding accesses. The L2
-//! drops the page's lines one by one.
+//! drops the page's lines individually.
 
 use crate::below::{Below, L2};
 use crate::controller::Controller;
@@ -82,7 +82,7 @@ pub(crate) fn quiet<C: Below<D>, D: Contents>(
     }
 }
 
-/// The L2 gives up pages one after the other.
+/// The L2 gives up pages one after the other. Pages completed at the same time share a reply.
 fn write_back_all<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, D>) {
     let mut done: Vec<(Ps, PageRun)> = Vec::new();
     for page in pages.pages() {
@@ -96,7 +96,7 @@ fn write_back_all<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_
     }
 }
 
-/// Drops a page's translations, and the contents of all L1s.
+/// Drops a page's translations in all TLBs of the module, and the contents of all L1s.
 fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     parts.sm_side.forget_page(page);
     let bank = parts.site.tlb_bank(page);

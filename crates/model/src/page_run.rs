@@ -1,4 +1,4 @@
-//! Runs of consecutive pages, which components send in a single message.
+//! Runs of consecutive pages, sent between components in a single message.
 
 use tombolo_types::Page;
 
@@ -19,7 +19,7 @@ impl PageRun {
         PageRun { first_low: page.0 as u32, first_high, count: 1 }
     }
 
-    /// Groups pages, in this order, into as few runs as possible.
+    /// Groups pages, in this order, into the smallest number of runs.
     pub fn all(pages: impl IntoIterator<Item = Page>) -> Vec<PageRun> {
         let mut runs: Vec<PageRun> = Vec::new();
         for page in pages {
@@ -30,7 +30,7 @@ impl PageRun {
         runs
     }
 
-    /// Adds a page that follows the last one. Returns false, and changes nothing, if `page` does not follow.
+    /// Adds a page directly after the last page. Returns false, and changes nothing, if `page` does not follow.
     pub fn extend(&mut self, page: Page) -> bool {
         let follows = page.0 == self.first() + u64::from(self.count) && self.count < u16::MAX;
         self.count += u16::from(follows);

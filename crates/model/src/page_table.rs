@@ -6,16 +6,16 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use tombolo_types::{Line, ModuleId, Page};
 
-/// Number of unplaced pages at which a segment is split; a shorter gap costs one filler byte per page.
+/// Number of unplaced pages at which a segment is split; a shorter gap costs a filler byte per page.
 const GAP: u64 = 4096;
 
-/// Maximum number of segments, which are searched linearly; smaller ones go to a hash table.
+/// Maximum number of segments, searched linearly; smaller segments go to a hash table.
 const MAX_SEGMENTS: usize = 8;
 
 /// Marks an unplaced page in [`Segment::homes`].
 const UNPLACED: u8 = u8::MAX;
 
-/// A segment of pages at close addresses.
+/// A segment with pages at close addresses.
 #[derive(Clone, Debug)]
 struct Segment {
     first: u64,
@@ -39,14 +39,14 @@ enum Placement {
 #[derive(Clone, Debug)]
 pub struct PageTable {
     placement: Placement,
-    /// Binary logarithm of the lines per page.
+    /// Binary logarithm for the lines per page.
     page_shift: u32,
 }
 
 impl PageTable {
-    /// Places each page at the module in its first touch. Pages have `lines_per_page` lines, a power of two.
+    /// Places each page at the module in the page's first touch. Pages have `lines_per_page` lines, a power of two.
     ///
-    /// Panics on module 255, which no machine has.
+    /// Panics on module 255, because no machine has this module.
     pub fn from_first_touch(touches: impl IntoIterator<Item = (Page, ModuleId)>, lines_per_page: u64) -> PageTable {
         PageTable::with_replicas(touches, Vec::new(), lines_per_page)
     }
@@ -54,7 +54,7 @@ impl PageTable {
     /// Like `from_first_touch`, but every module has the `replicated` pages in its own memory: page number ranges in
     /// ascending order.
     ///
-    /// Panics on module 255, which no machine has.
+    /// Panics on module 255, because no machine has this module.
     pub fn with_replicas(
         touches: impl IntoIterator<Item = (Page, ModuleId)>,
         replicated: Vec<Range<u64>>,
@@ -85,17 +85,17 @@ impl PageTable {
         PageTable::interleaved(modules, granule, lines_per_page)
     }
 
-    /// Replicates every page in every module: each module is its own home.
+    /// Replicates every page in every module: each module is home for itself.
     pub fn everywhere(lines_per_page: u64) -> PageTable {
         PageTable { placement: Placement::Everywhere, page_shift: shift(lines_per_page) }
     }
 
-    /// Places every page at one module.
+    /// Places every page at a single module.
     pub fn at(module: ModuleId, lines_per_page: u64) -> PageTable {
         PageTable { placement: Placement::At(module), page_shift: shift(lines_per_page) }
     }
 
-    /// Pages with the same size, all placed at one module.
+    /// Pages with the present size, all placed at one module.
     pub fn all_at(&self, module: ModuleId) -> PageTable {
         PageTable { placement: Placement::At(module), page_shift: self.page_shift }
     }
@@ -139,7 +139,7 @@ impl PageTable {
         all.into_iter().map(|(page, home)| (Page(page), ModuleId(home)))
     }
 
-    /// Home module of `line` if it is equal for every module; `None` also for an unplaced page.
+    /// Home module for `line` if equal for every module; `None` also for an unplaced page.
     pub fn only_home(&self, line: Line) -> Option<ModuleId> {
         let replicated = match &self.placement {
             Placement::Everywhere => true,
@@ -149,7 +149,7 @@ impl PageTable {
         if replicated { None } else { self.home(ModuleId(0), line) }
     }
 
-    /// Home module of `line` from the viewpoint of module `at`; `None` for an unplaced page.
+    /// Home module for `line` from the viewpoint of module `at`; `None` for an unplaced page.
     #[inline]
     pub fn home(&self, at: ModuleId, line: Line) -> Option<ModuleId> {
         match &self.placement {
@@ -172,7 +172,7 @@ impl PageTable {
     }
 }
 
-/// True if a page is in one of the ascending ranges.
+/// True if a page lies in any of the ascending ranges.
 fn holds(ranges: &[Range<u64>], page: u64) -> bool {
     let next = ranges.partition_point(|range| range.end <= page);
     ranges.get(next).is_some_and(|range| range.start <= page)

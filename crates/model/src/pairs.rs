@@ -21,14 +21,13 @@ impl Pairs {
         Pairs { members, links: vec![Link::new(LinkConfig { rate, latency: Ps::ZERO }); members * members] }
     }
 
-    /// Sends `bytes` from one member to another; returns the last byte's departure time. Calls must be in order of
-    /// `now`.
+    /// Sends `bytes` from one member to another; returns the last byte's departure time. Calls must be in `now` order.
     #[inline]
     pub fn send(&mut self, now: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
         self.links[usize::from(from.0) * self.members + usize::from(to.0)].send(now, traffic, bytes)
     }
 
-    /// Sum of the counters for all links of a member in one direction; the busy time is the average.
+    /// Sum over the counters for all links at a member in one direction; the busy time is the average.
     pub fn stats(&self, member: GpuId, way: Way) -> LinkStats {
         let own = usize::from(member.0);
         let index = |other: usize| match way {

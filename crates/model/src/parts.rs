@@ -1,4 +1,4 @@
-//! A module from its controller's viewpoint: the SM side, the slice side, and the paths between them.
+//! A module from the controller's viewpoint: the SM side, the slice side, and the paths between both.
 
 use crate::activity::Sample;
 use crate::below::{Below, L2};
@@ -13,7 +13,7 @@ use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_types::{ComponentId, Line, Ps, SmId};
 
-/// Mutable view of a module for its controller, with both sides.
+/// Mutable view of a module for the controller, with both sides.
 pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
     /// The module's position in the machine.
     pub site: &'a Site<C, D>,
@@ -21,7 +21,7 @@ pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
     pub sm_side: &'a mut SmSide<D>,
     /// The module's L2 slices.
     pub slice_side: &'a mut SliceSide<C, D>,
-    /// State that the module has only once.
+    /// Parts present only once in the module.
     pub uncore: &'a mut Uncore<D>,
     /// Output for events.
     pub out: &'a mut Out<'o, D>,
@@ -36,7 +36,7 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         SliceContext { id, site, shared, uncore, out }
     }
 
-    /// Mutable view of the uncore, for events sent as `id`.
+    /// Mutable view for the uncore; events are sent as `id`.
     #[inline]
     pub fn at_uncore(&mut self, id: ComponentId) -> UncoreContext<'_, 'o, C, D> {
         UncoreContext { id, site: self.site, uncore: self.uncore, out: self.out }
@@ -74,17 +74,17 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         }
     }
 
-    /// Number of slice groups in the module.
+    /// Number of slice groups in this module.
     pub fn groups(&self) -> u16 {
         crate::convert::slice_groups(&self.site.machine)
     }
 
-    /// Arrival time at an SM for a message that its controller sends at `at`.
+    /// Arrival time at an SM for a message sent by the controller at `at`.
     pub fn to_sm(&self, at: Ps) -> Ps {
         at + crate::convert::to_controller(&self.site.machine)
     }
 
-    /// Departure time at an SM for a message that reaches its controller at `at`.
+    /// Departure time at an SM for a message received by the controller at `at`.
     pub fn from_sm(&self, at: Ps) -> Ps {
         at.saturating_sub(crate::convert::to_controller(&self.site.machine))
     }
@@ -97,7 +97,7 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         (self.out.now() + crate::convert::beyond_controller(way, machine)).max(over + way)
     }
 
-    /// Number of SMs in the module.
+    /// Number of SMs in this module.
     pub fn sms(&self) -> u16 {
         if self.site.layout.host() == Some(self.site.module) { 0 } else { self.site.layout.sms }
     }

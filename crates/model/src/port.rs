@@ -1,4 +1,5 @@
-//! A module's port to the other modules: outgoing link, ingress, and the order of outgoing packets.
+//! A module's port to the other modules: outgoing link, ingress, and the order of outgoing packets. All packets to
+//! other modules leave through this port, and all packets from them enter through it.
 
 use crate::departure::{Departure, SOON};
 use crate::link::{Link, LinkConfig, LinkStats};
@@ -12,22 +13,22 @@ use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
 /// Shape of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
-    /// Outgoing link; the ingress has the same rate.
+    /// Outgoing link; the ingress has an equal rate.
     pub link: LinkConfig,
-    /// Exit for packets to other GPUs.
+    /// Exit for packets to different GPUs.
     pub to_gpus: Exit,
     /// Exit for packets to or from a coherent host.
     pub to_host: Exit,
-    /// Number of components with send channels of their own.
+    /// Number of components with separate send channels.
     pub sources: usize,
-    /// Number of modules in the machine.
+    /// Number of modules in the whole machine.
     pub modules: usize,
 }
 
 /// Next component for packets that leave a module's link towards another GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// Output port of the module's GPU, or the component that joins all GPUs.
+    /// Output port for the module's GPU, or the component between all GPUs.
     pub at: ComponentId,
     /// Latency from the link's end: half the latency between two GPUs, or the value given by [`crate::gpu_way`].
     pub latency: Ps,
@@ -54,7 +55,7 @@ pub struct Port {
     /// Arrival time of the last packet per channel: by [`Site::source`], then target.
     arrivals: Vec<Ps>,
     incoming: Serializer,
-    /// Entry time of the last packet that had to wait at the ingress.
+    /// Entry time for the last packet with a wait at the ingress.
     entering: Ps,
 }
 
@@ -70,7 +71,7 @@ impl Port {
         }
     }
 
-    /// Sends a packet to another module at its departure; returns when it has left. Packets from one component to one
+    /// Sends a packet to another module at its departure; returns when it has left. Packets from a component to a
     /// module arrive in order. Protocols rely on this order per line and per region, and each line and region belongs
     /// to one slice.
     pub fn send<C, D: Contents>(&mut self, parcel: Parcel<D>, site: &Site<C, D>, out: &mut Out<'_, D>) -> Ps {
@@ -126,7 +127,8 @@ impl Port {
     }
 }
 
-/// Arrival time on a channel for a packet that would arrive at `at`: not before any packet sent earlier.
+/// Arrival time on a channel for a packet that would arrive at `at`: not before any packet sent earlier. This keeps
+/// packets on a channel from overtaking each other.
 pub(crate) fn in_order(last: &mut Ps, at: Ps) -> Ps {
     *last = at.max(*last);
     *last

@@ -6,14 +6,14 @@ use crate::page_run::PageRun;
 use std::collections::VecDeque;
 use tombolo_types::Scope;
 
-/// Shape of an SM's posted stores.
+/// Shape of the posted stores in an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PostedConfig {
     /// Maximum number of stores and atomics in flight.
     pub stores: u32,
 }
 
-/// A waiter for the acknowledgment of all stores that an SM has posted.
+/// A waiter for the acknowledgment of all stores posted by an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drainer {
     /// A releasing warp.
@@ -43,7 +43,7 @@ impl Posted {
         Posted { credits: Credits::new(config.stores), draining: VecDeque::new() }
     }
 
-    /// Takes a credit, if one is left.
+    /// Takes a credit, if any is left.
     #[inline]
     pub fn try_take(&mut self) -> Option<Generation> {
         self.credits.try_take()

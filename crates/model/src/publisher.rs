@@ -2,13 +2,15 @@
 //! flight to subscribers, and received updates (GPS, section 5).
 //!
 //! - An entry leaves when the queue is at its watermark, ahead of an atomic or a load to its line, and at a release.
-//!   The page's subscribers are looked up at this time. Each gets a copy, as a store at its home, and acknowledges it.
-//! - A module at its limit of stores in flight keeps entries beyond the watermark. If the queue is full, a store waits;
-//!   stores to other lines, and loads, pass it.
+//!   The page's subscribers are looked up at this time. Each subscriber gets a copy, in a store to the subscriber's
+//!   home, and acknowledges the store.
+//! - A module at the limit for stores in flight keeps entries beyond the watermark. If the queue is full, a store
+//!   waits; stores to different lines, and loads, overtake this store.
 //! - Additional counters: bytes published and never read before being overwritten, or never read at all; unwritten
 //!   bytes in transferred lines; lines published twice between two releases.
 //!
-//! [`tombolo_protocol::publication`] makes all decisions. Not here: the choice of subscribers (the driver).
+//! [`tombolo_protocol::publication`] makes all decisions. Not here: the choice of subscribers, made by the driver. A
+//! page is published if several modules subscribe to its updates and hold replicas.
 
 use crate::flags::Flags;
 use crate::message::Origin;
@@ -22,7 +24,7 @@ use tombolo_types::{Line, Mask, Page, Ps};
 /// Reason why an entry leaves the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
-    /// The queue is at its watermark.
+    /// The queue has reached the watermark.
     Watermark,
     /// A release beyond the GPU, a kernel's end, or a page change.
     Release,
@@ -51,7 +53,7 @@ pub struct PublicationStats {
     pub republished_lines: u64,
     /// Bytes received again before the earlier ones were read.
     pub useless_bytes: u64,
-    /// Entries that left, indexed by [`Drained`].
+    /// Entries removed from the queue, indexed by [`Drained`].
     pub drains: [u64; 4],
     /// Loads answered from the queue, by a module without a replica.
     pub forwards: u64,
@@ -105,7 +107,7 @@ pub struct HeldAnswer<D> {
 pub struct Publisher<D: Contents> {
     /// Publication rules.
     pub rules: Publication,
-    /// Stores that wait to be sent.
+    /// Stores waiting to be sent.
     pub queue: WriteQueue<D>,
     /// Set if updates from other modules allocate lines in this L2.
     pub allocates: bool,
@@ -121,7 +123,7 @@ pub struct Publisher<D: Contents> {
     unread: FxHashMap<Line, Mask>,
     /// Lines sent since the last release.
     sent: FxHashSet<Line>,
-    /// Flags known to the module. They leave with publications, regardless of the slice.
+    /// Flags known to the module. All leave with publications, regardless of the slice.
     pub flags: Flags,
     /// Counters.
     pub stats: PublicationStats,
@@ -174,7 +176,8 @@ impl<D: Contents> Publisher<D> {
         self.tlb.stats()
     }
 
-    /// Counts a line sent to one subscriber, with `unwritten` bytes never written and a packet size of `bytes`.
+    /// Counts a line sent to one subscriber. `unwritten`: bytes in the line that were never written; `bytes`: size of
+    /// the packet, including its header.
     pub fn line_sent(&mut self, line: Line, unwritten: u64, bytes: u64) {
         *self.under_way.entry(line).or_default() += 1;
         self.stats.published_lines += 1;
@@ -182,7 +185,7 @@ impl<D: Contents> Publisher<D> {
         self.stats.unwritten_bytes += unwritten;
     }
 
-    /// Counts an entry that has left; if its line was sent before, counts its `copies` as sent again.
+    /// Counts a removed entry; if the line was sent before, counts the `copies` as sent again.
     pub fn entry_left(&mut self, line: Line, cause: Drained, copies: u32) {
         self.stats.drains[cause as usize] += 1;
         if !self.sent.insert(line) {
@@ -195,7 +198,7 @@ impl<D: Contents> Publisher<D> {
         self.sent.clear();
     }
 
-    /// Counts an atomic, or its value, sent to one subscriber.
+    /// Counts an atomic, or the resulting value, sent to a subscriber.
     pub fn atomic_sent(&mut self, line: Line, bytes: u64) {
         *self.under_way.entry(line).or_default() += 1;
         self.stats.published_bytes += bytes;
@@ -227,7 +230,7 @@ impl<D: Contents> Publisher<D> {
         }
     }
 
-    /// Holds back a result until nothing for its line is in flight.
+    /// Holds back a result until no publication of its line is in flight: then every subscriber has the new value.
     pub fn hold(&mut self, answer: HeldAnswer<D>) {
         self.held.push(answer);
     }
@@ -249,7 +252,7 @@ impl<D: Contents> Publisher<D> {
         *unread |= mask;
     }
 
-    /// Records that an SM in this module reads bytes of a line.
+    /// Records a read by an SM in this module, for bytes in a line.
     pub fn read(&mut self, line: Line, mask: Mask) {
         if let Some(unread) = self.unread.get_mut(&line) {
             *unread = *unread & !mask;

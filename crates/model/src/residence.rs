@@ -1,13 +1,14 @@
-//! A module's bookkeeping for moving pages: warps that wait for a page, and accesses in flight to it.
+//! A module's bookkeeping for moving pages: warps that wait for a page, loads in flight to the page, and the unfinished
+//! parts of an unmapping.
 //!
-//! Idle if pages do not move: it is never called.
+//! Idle if pages do not move: no function is called then.
 
 use crate::page_run::PageRun;
 use rustc_hash::FxHashMap;
 use tombolo_protocol::paging::Wanted;
 use tombolo_types::{Page, SmId};
 
-/// Waiters for a page.
+/// Waiters for a page, with the access already requested from the driver on their behalf.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
     /// Warps, in order of arrival.
@@ -53,7 +54,7 @@ impl Residence {
         *self.loads.entry(page).or_default() += 1;
     }
 
-    /// An L1 miss ends. Returns true if it was the last miss that the page's unmapping waits for.
+    /// An L1 miss ends. Returns true for the last miss awaited by the page's unmapping.
     pub fn load_ends(&mut self, page: Page) -> bool {
         let left = self.loads.get_mut(&page).expect("a miss begins before it ends");
         *left -= 1;
@@ -69,7 +70,7 @@ impl Residence {
         self.loads.contains_key(&page)
     }
 
-    /// Begins the unmapping of a page, which has `parts` parts.
+    /// Begins the unmapping for a page, which has `parts` parts.
     pub fn unmap(&mut self, page: Page, parts: u32) {
         let before = self.unmapping.insert(page, parts);
         assert!(before.is_none(), "{page:?} is unmapped twice at once");
@@ -86,7 +87,8 @@ impl Residence {
         over
     }
 
-    /// Pages wait for the module's stores. Returns the number used in the reply.
+    /// Pages wait for the module's stores, which must be accepted at their destination. Returns the number used in the
+    /// reply.
     pub fn drains(&mut self, pages: PageRun) -> u32 {
         let free = self.draining.iter().position(Option::is_none).unwrap_or_else(|| {
             self.draining.push(None);

@@ -3,7 +3,7 @@
 use tombolo_machine::MachineConfig;
 use tombolo_types::stream::KernelInfo;
 
-/// Names of an SM's resources.
+/// Names for the resources in an SM.
 const WHAT: [&str; 5] = ["warps", "threads", "scratchpad bytes", "registers", "CTAs"];
 
 /// Amounts of warps, threads, scratchpad bytes, registers and CTAs: per SM, or per CTA.
@@ -17,8 +17,8 @@ impl Room {
         Room([sm.warps.into(), sm.threads.into(), sm.shared_bytes, sm.registers.into(), sm.ctas.into()])
     }
 
-    /// Resources of a CTA in a kernel recorded with warps of `warp_width` lanes. Each warp uses the slot and registers
-    /// of a full hardware warp, whose lanes it may leave idle.
+    /// Resources used by a CTA in a kernel recorded with `warp_width` lanes per warp. Each warp uses the slot and
+    /// registers of a full hardware warp; some lanes may stay idle.
     pub fn of_cta(machine: &MachineConfig, kernel: &KernelInfo, warp_width: u32) -> Room {
         let warps = u64::from(kernel.warps(warp_width));
         let registers = u64::from(kernel.registers) * warps * u64::from(machine.sm.warp_width);
@@ -42,10 +42,10 @@ impl Room {
     }
 }
 
-/// Number of CTAs that an otherwise empty SM holds at once. The kernel is recorded with warps of `warp_width` lanes.
+/// Number of CTAs held at once by an otherwise empty SM. The kernel is recorded with `warp_width` lanes per warp.
 ///
 /// # Errors
-/// Names the limit that a single CTA exceeds.
+/// Names the limit exceeded by a single CTA.
 pub fn residency(machine: &MachineConfig, kernel: &KernelInfo, warp_width: u32) -> Result<u32, String> {
     let (sm, cta) = (Room::of_sm(machine), Room::of_cta(machine, kernel, warp_width));
     let mut resident = u64::MAX;

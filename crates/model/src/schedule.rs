@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::{Line, Mask, ModuleId, Page};
 
-/// A page to move.
+/// A page to move, with its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageMove {
     /// The page.
@@ -19,23 +19,23 @@ pub struct PageMove {
     pub to: ModuleId,
 }
 
-/// A new home for a page, as one module sees it. No bytes move.
+/// A new home for a page, as one module sees it. No bytes move; the module only sends its later accesses elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
     /// The module.
     pub at: ModuleId,
     /// The page.
     pub page: Page,
-    /// Home of the page for this module.
+    /// The page's home for this module.
     pub home: ModuleId,
 }
 
 /// Bytes written by a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Lines with at least one written byte.
+    /// Lines with at least a single written byte.
     pub lines: LineSet,
-    /// Masks of the bytes written, for lines that are not completely written.
+    /// Masks with the bytes written, for partially written lines.
     pub partly: FxHashMap<Line, Mask>,
 }
 
@@ -47,10 +47,10 @@ impl Written {
     }
 }
 
-/// A call that copies a memory range to the same addresses in another module.
+/// A call to copy a memory range to equal addresses in another module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerCopy {
-    /// Source: a GPU's module, or the host's.
+    /// Sending module: a GPU's module, or the host's.
     pub from: ModuleId,
     /// Destination.
     pub to: ModuleId,
@@ -59,7 +59,7 @@ pub struct PeerCopy {
     /// Bytes written by the sender, which replace bytes at the receiver. Bytes between them are carried and dropped,
     /// because the receiver's may be newer.
     pub written: Arc<Written>,
-    /// Set if the copy belongs to the same call as the previous copy between these modules.
+    /// Set if the copy continues the call with the previous copy between these modules.
     pub continues: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct Around {
 }
 
 impl Around {
-    /// True if there are no operations.
+    /// True if nothing is done before, at or after the command.
     pub fn is_empty(&self) -> bool {
         !self.is_preceded() && self.remaps.is_empty() && !self.is_followed()
     }
@@ -101,7 +101,8 @@ impl Around {
 /// Operations around all commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// Operations by command of the program, with a last entry for its end; shorter or empty if nothing is ever done.
+    /// Operations by command in the program, with a last entry for the program's end; shorter or empty if nothing is
+    /// ever done.
     pub around: Vec<Around>,
     /// Every copy.
     pub copies: Vec<PeerCopy>,

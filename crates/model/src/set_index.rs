@@ -1,4 +1,5 @@
-//! Mapping from a line to its set, channel or bank, for any number of sets.
+//! Mapping from a line to a set, channel or bank, for any number of sets. No function divides: a multiplication by a
+//! precomputed reciprocal replaces each division.
 
 /// 2^64 divided by the golden ratio, odd. Source: Knuth, The Art of Computer Programming 3, section 6.4 (Fibonacci
 /// hashing).
@@ -7,7 +8,7 @@ pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Source: the second multiplier in MurmurHash3's 64-bit finaliser, odd.
 const SCATTER: u64 = 0xc4ce_b9fe_1a85_ec53;
 
-/// Hash of a line's number for tables inside one slice. It is independent of the slice selection
+/// Hash for line numbers, in tables inside a slice. It is independent of the slice selection
 /// ([`crate::map::Map::slice`] uses the golden ratio). Otherwise the lines in a slice would share their upper bits and
 /// pile up.
 #[inline]
@@ -19,12 +20,12 @@ pub(crate) fn scatter(number: u64) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisor {
     by: u64,
-    /// 2^64 / `by`, rounded down: quotients from it are right or one too small.
+    /// 2^64 / `by`, rounded down: quotients computed with this value are right or too small by 1.
     reciprocal: u64,
 }
 
 impl Divisor {
-    /// A divisor, which must not be zero.
+    /// A divisor, which must be above zero.
     pub(crate) fn new(by: u64) -> Divisor {
         Divisor { by, reciprocal: u64::MAX / by }
     }
@@ -46,11 +47,11 @@ impl Divisor {
 #[derive(Clone, Copy, Debug)]
 pub struct SetIndex {
     sets: u64,
-    /// 2^(63 + `shift`) / `sets`, rounded up. Quotients of numbers below 2^63 are right, because the error is less than
-    /// one part in 2^63. Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994,
+    /// 2^(63 + `shift`) / `sets`, rounded up. Quotients for numbers below 2^63 are right, because the relative error is
+    /// less than 2^-63. Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994,
     /// theorem 4.2.
     reciprocal: u64,
-    /// Binary logarithm of `sets`, rounded up.
+    /// Binary logarithm for `sets`, rounded up.
     shift: u32,
     /// Multiplier for the quotient's hash; 0 if there is no rotation.
     hash: u64,
@@ -65,14 +66,13 @@ impl SetIndex {
         SetIndex { sets: sets.into(), reciprocal, shift, hash: GOLDEN }
     }
 
-    /// An index over `sets` sets by the remainder alone: the low bits of the number, for a power of two. Panics on
-    /// zero.
+    /// An index over `sets` sets by the remainder alone: the number's low bits, for a power of two. Panics on zero.
     pub fn by_low_bits(sets: u32) -> SetIndex {
         SetIndex { hash: 0, ..SetIndex::new(sets) }
     }
 
-    /// An index over `sets` sets for the lines in some slices only. Like `scatter`, its hash is independent of the
-    /// slice selection. Panics on zero.
+    /// An index over `sets` sets for the lines in some slices only. Like the hash of `scatter`, its hash is independent
+    /// of the slice selection. Panics on zero.
     pub fn within_slices(sets: u32) -> SetIndex {
         SetIndex { hash: SCATTER, ..SetIndex::new(sets) }
     }
@@ -82,7 +82,7 @@ impl SetIndex {
         self.sets as u32
     }
 
-    /// Quotient and remainder of `number`, below 2^63, by the count of sets, without a division.
+    /// Quotient and remainder for `number`, below 2^63, by the set count, without a division.
     #[inline]
     pub fn split(self, number: u64) -> (u64, u64) {
         debug_assert!(number < 1 << 63, "{number} is no number of a line");
@@ -90,7 +90,7 @@ impl SetIndex {
         (quotient, number - quotient * self.sets)
     }
 
-    /// Set of `number`, and its quotient by the count: both together identify the number.
+    /// Set for `number`, and the quotient by the set count: both together identify the number.
     #[inline]
     pub fn place(self, number: u64) -> (u64, usize) {
         let (quotient, rest) = self.split(number);
@@ -99,7 +99,7 @@ impl SetIndex {
         (quotient, (if turned >= self.sets { turned - self.sets } else { turned }) as usize)
     }
 
-    /// Set of `number`.
+    /// Set for `number`.
     #[inline]
     pub fn index(self, number: u64) -> usize {
         self.place(number).1

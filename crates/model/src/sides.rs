@@ -28,7 +28,7 @@ use tombolo_types::{Bytes, Page, Ps, SmId};
 pub struct SmSide<D: Contents> {
     /// Number of the first SM on this side.
     pub first: u16,
-    /// The SMs; empty if there is a core.
+    /// The SMs; empty for a core.
     pub sms: Vec<Sm<D>>,
     /// State shared by the SMs.
     pub shared: SmShared,
@@ -65,7 +65,7 @@ impl<D: Contents> SmSide<D> {
         self.act(sm, &message, site, out);
     }
 
-    /// Schedules the event at which an SM's port has received its next waiting message.
+    /// Schedules the event when an SM's port has received the next waiting message.
     fn call<C>(&self, due: Option<Ps>, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
         if let Some(at) = due {
             let id = site.layout.sm(site.module, sm);
@@ -83,7 +83,7 @@ impl<D: Contents> SmSide<D> {
         }
     }
 
-    /// Index of an SM within this side.
+    /// An SM's index within this side.
     #[inline]
     fn index(&self, sm: SmId) -> usize {
         usize::from(sm.0 - self.first)
@@ -193,7 +193,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         bank.as_mut().expect("a page's bank stands with the group that its module says")
     }
 
-    /// Returns the pages accessed by SMs; they are no longer tracked afterwards.
+    /// Returns the pages accessed by SMs; afterwards, accesses are no longer tracked.
     pub fn take_accessed(&mut self) -> BTreeSet<Page> {
         let banks = self.groups.iter_mut().filter_map(|group| group.shared.translation.as_mut());
         banks.flat_map(Translation::take_accessed).collect()
@@ -258,7 +258,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         (group as usize - self.first, within as usize)
     }
 
-    /// A slice by its number in the module, with the state shared in its group.
+    /// A slice by number in the module, with the state shared in the slice's group.
     #[inline]
     pub fn slice(&self, slice: u16) -> (&C::Slice, &SliceShared<D>) {
         let (group, within) = self.place(slice);
@@ -266,7 +266,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         (&slices[within], shared)
     }
 
-    /// Mutable slice by its number in the module, with the state shared in its group.
+    /// Mutable slice by number in the module, with the state shared in the slice's group.
     #[inline]
     pub fn slice_mut(&mut self, slice: u16) -> (&mut C::Slice, &mut SliceShared<D>) {
         let (group, within) = self.place(slice);

@@ -1,4 +1,5 @@
-//! Configuration that no event changes and all components in a module read: position and machine.
+//! Configuration that no event changes and all components of a module read: the module's position, and the machine
+//! around it.
 
 use crate::boundaries::Extents;
 use crate::cargo::Cargo;
@@ -27,7 +28,7 @@ pub struct Routing {
     pub fills_stay_ahead: bool,
 }
 
-/// Position of a module in the machine, with its configuration.
+/// A module's position in the machine, with the module's configuration.
 pub struct Site<C, D: Contents> {
     /// Id of the module.
     pub module: ModuleId,
@@ -64,7 +65,7 @@ pub struct Site<C, D: Contents> {
 }
 
 impl<C: Copy, D: Contents> Site<C, D> {
-    /// Copy for a part of the module that runs in a partition of its own. The map must not change afterwards.
+    /// Copy for a part of the module that runs in a separate partition. The map must not change afterwards.
     pub(crate) fn again(&self) -> Site<C, D> {
         Site {
             map: self.map.clone(),
@@ -111,7 +112,7 @@ impl<C, D: Contents> Site<C, D> {
         self.map.home(self.module, line) == self.module
     }
 
-    /// True if a module belongs to another GPU.
+    /// True if a module belongs to another GPU, so that packets to it cross the links between GPUs.
     pub fn is_beyond(&self, module: ModuleId) -> bool {
         self.map.gpu_of(module) != self.map.gpu_of(self.module)
     }
@@ -123,7 +124,7 @@ impl<C, D: Contents> Site<C, D> {
         usize::from(slice.min(self.layout.slices))
     }
 
-    /// Component in `target` that receives a packet.
+    /// Receiving component in `target` for a packet.
     pub fn component(&self, target: ModuleId, receiver: Receiver) -> ComponentId {
         match receiver {
             Receiver::Slice(line) => self.slice_of(target, line),
@@ -168,7 +169,7 @@ impl<C, D: Contents> Site<C, D> {
         hop + hop + self.machine.gpu_link.latency + self.machine.fabric.detour(from, to)
     }
 
-    /// Next module on the reply path for an atomic's result: it returns along the request's path. Source: HMG, section
+    /// Next module on the reply path for an atomic's result, along the request's path in reverse. Source: HMG, section
     /// V-B: as load responses.
     pub fn next_back(&self, line: Line, origin: ModuleId) -> ModuleId {
         let homes = self.map.homes(origin, line);

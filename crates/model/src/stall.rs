@@ -62,7 +62,7 @@ impl Stall {
     ];
 }
 
-/// Queues in which accesses wait for each other.
+/// Queues with waits between accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Queue {
@@ -89,11 +89,11 @@ type Queued = [[u64; Queue::ALL.len()]; QUEUED.len()];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StallTimes {
     times: [u64; Stall::ALL.len()],
-    /// Parts of these times spent in queues.
+    /// The parts of these times that were spent in queues.
     queued: Queued,
 }
 
-/// Index of a class in [`QUEUED`].
+/// Index for a class in [`QUEUED`].
 #[inline]
 fn queued_index(stall: Stall) -> Option<usize> {
     let index = (stall as usize).wrapping_sub(QUEUED[0] as usize);
@@ -115,12 +115,12 @@ impl StallTimes {
         }
     }
 
-    /// Time that one class spent in a queue, in picoseconds; 0 for classes without queues.
+    /// Time spent by one class in a queue, in picoseconds; 0 for classes without queues.
     pub fn queued(&self, stall: Stall, queue: Queue) -> u64 {
         queued_index(stall).map_or(0, |index| self.queued[index][queue as usize])
     }
 
-    /// Time in one class, in picoseconds.
+    /// Time in a single class, in picoseconds.
     pub fn of(&self, stall: Stall) -> u64 {
         self.times[stall as usize]
     }

@@ -27,12 +27,12 @@ macro_rules! counters {
                 self.results().chain(self.statistics())
             }
 
-            /// Results of the simulated machine: part of a run's digest.
+            /// Results from the simulated machine: included in a run's digest.
             pub fn results(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$( (stringify!($field), self.$field) ),+].into_iter()
             }
 
-            /// Statistics that observe and decide nothing: part of the statistics digest only.
+            /// Statistics without influence on decisions: included only in the statistics digest.
             pub fn statistics(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$( (stringify!($seen_field), self.$seen_field) ),+].into_iter()
             }
@@ -60,7 +60,7 @@ counters! {
             l1_merges,
             /// Bulk invalidations in an L1.
             l1_invalidations,
-            /// Translations that missed the SM's TLB.
+            /// Translations with a miss in the SM's TLB.
             tlb_misses,
             /// TLB misses that also missed the module's TLB and required a page walk.
             tlb_walks,
@@ -94,7 +94,7 @@ counters! {
             read_hits,
             /// Reads from other modules.
             remote_reads,
-            /// Hits among the reads from other modules.
+            /// Hits among the reads from different modules.
             remote_read_hits,
             /// Reads merged into a pending miss.
             merges,
@@ -102,7 +102,7 @@ counters! {
             writes,
             /// Atomics performed.
             atomics,
-            /// Atomics forwarded to the home that performs them.
+            /// Atomics forwarded to the home for execution.
             atomics_passed,
             /// Lines evicted for room.
             evictions,
@@ -114,11 +114,11 @@ counters! {
             invalidations_by_eviction,
             /// Invalidations forwarded by a GPU home.
             invalidations_forwarded,
-            /// Stores and atomics that invalidated at least one sharer.
+            /// Stores and atomics with at least one sharer invalidated.
             stores_on_shared,
             /// Directory entries replaced.
             directory_evictions,
-            /// Directory entries replaced that had a sharer.
+            /// Replaced directory entries with a sharer.
             directory_evictions_shared,
             /// Lines dropped for an invalidation caused by a store.
             lines_invalidated_by_store,
@@ -153,7 +153,7 @@ counters! {
     }
 }
 
-/// Hash of a set of facts. It is independent of the order in which facts are mixed in, and of the machine part that
+/// Hash for a set of facts. It does not depend on the order in which facts are mixed in, nor on the machine part that
 /// mixes them in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest(pub u64);
@@ -178,7 +178,7 @@ impl Digest {
         }
     }
 
-    /// Mixes in another set of facts.
+    /// Mixes in a further set of facts.
     pub fn merge(&mut self, other: Digest) {
         self.0 = self.0.wrapping_add(other.0);
     }

@@ -1,9 +1,9 @@
-//! A non-blocking switch below or above others, in a [`crate::tree`] or at the root of a [`crate::medium`]. It has one
-//! port per GPU, and its inside never saturates. GPUs connected by a single switch have separate port components
+//! A non-blocking switch below or above others, in a [`crate::tree`] or at the root of a [`crate::medium`]. The switch
+//! has a port per GPU, and the inside never saturates. GPUs connected by a single switch have separate port components
 //! instead ([`crate::gpu_way`]).
 //!
-//! A packet is forwarded when its last byte has arrived. The link that feeds a port has already serialised the packet
-//! at its own rate, so input is counted and never waits. Packets are known earlier, in an order different from their
+//! A packet is forwarded when its last byte has arrived. The link to a port has already serialised the packet at the
+//! link's rate, and input is counted without any wait. Packets are known earlier, in an order different from their
 //! arrival: a packet with a long wait at its input must not delay packets that arrive sooner at another input. The
 //! output is therefore reserved in flits; each packet gets the first free flits after its arrival, and a wait may be
 //! one flit too short. Packets from one port to another stay in order. Not modelled: finite buffers, arbitration
@@ -17,7 +17,7 @@ use tombolo_types::{Bytes, GpuId, Ps, Rate};
 /// Shape of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchConfig {
-    /// Number of ports, one per GPU.
+    /// Number of ports: each GPU has a port.
     pub ports: u32,
     /// Rate at each output.
     pub rate: Rate,
@@ -32,7 +32,7 @@ pub struct SwitchConfig {
 pub struct PortStats {
     /// Traffic that entered.
     pub entered: TrafficStats,
-    /// Traffic that left, with its waits.
+    /// Outgoing traffic, with waits.
     pub left: LinkStats,
 }
 
@@ -75,8 +75,9 @@ impl Switch {
         }
     }
 
-    /// Forwards `bytes` whose last byte arrives at `inside`; returns when the last byte leaves. Calls must be in order
-    /// of `now`, at most `inside`, and for packets between the same two ports also in order of `inside`.
+    /// Forwards a packet of `bytes` bytes whose last byte arrives at `inside`; returns when the last byte leaves. Calls
+    /// must be in `now` order, with `now` at most `inside`, and for packets between the same two ports also in `inside`
+    /// order.
     #[inline]
     pub fn forward(&mut self, now: Ps, inside: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
         let entered = &mut self.ports[usize::from(from.0)].stats.entered;
@@ -96,7 +97,7 @@ impl Switch {
         left
     }
 
-    /// Counters for the port of `gpu`.
+    /// Counters for the port to `gpu`.
     pub fn stats(&self, gpu: GpuId) -> PortStats {
         self.ports[usize::from(gpu.0)].stats
     }

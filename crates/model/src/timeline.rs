@@ -1,9 +1,8 @@
-//! Activity of one link direction over time: bytes per window, and its lanes. Recorded only in runs that ask for a
-//! timeline.
+//! Activity on a link direction over time: bytes per window, and lane counts. Recorded only in runs with a timeline.
 
 use tombolo_types::{Bytes, Ps};
 
-/// Activity of one link direction over time.
+/// Activity on a link direction over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTimeline {
     window: Ps,
@@ -27,7 +26,7 @@ impl LinkTimeline {
         self.bytes[index] += bytes.0;
     }
 
-    /// Sets the number of lanes from `at` on. Calls must be in order of time.
+    /// Sets the lane count from `at` on. Calls must be in time order.
     pub fn set_lanes(&mut self, at: Ps, lanes: u32) {
         if self.lanes.last().is_none_or(|(_, before)| *before != lanes) {
             self.lanes.push((at, lanes));
@@ -39,7 +38,7 @@ impl LinkTimeline {
         &self.bytes
     }
 
-    /// Lane counts, each with its start time.
+    /// Lane counts, each with a start time.
     pub fn lanes(&self) -> &[(Ps, u32)] {
         &self.lanes
     }

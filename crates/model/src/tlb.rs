@@ -32,7 +32,7 @@ pub struct TlbStats {
 pub struct Tlb {
     /// Time when a page's translation is available, by page.
     pages: Cache<Ps>,
-    /// Page requested or filled last, the newest in its set: another request for it changes nothing.
+    /// Page requested or filled last, the newest in the set: a further request for this page changes nothing.
     latest: Option<(Page, Ps)>,
     stats: TlbStats,
 }
@@ -102,7 +102,7 @@ impl Tlb {
         pages.iter().for_each(|page| self.fill(*page, Ps::ZERO));
     }
 
-    /// Drops `page`; returns true if it was present.
+    /// Drops `page`; returns true if the page was present.
     pub fn invalidate(&mut self, page: Page) -> bool {
         self.latest = None;
         self.pages.remove(key(page)).is_some()
@@ -125,10 +125,10 @@ fn key(page: Page) -> Line {
     Line(page.0)
 }
 
-/// Shape of a module's page walkers.
+/// Shape of the page walkers in a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkersConfig {
-    /// Number of concurrent walks, at least 1.
+    /// Number of concurrent walks, which must be above zero.
     pub walkers: u32,
     /// Duration of a walk.
     pub latency: Ps,
@@ -159,7 +159,7 @@ impl Walkers {
         Walkers { latency: config.latency, free_at, stats: WalkersStats::default() }
     }
 
-    /// Begins a walk at `now`, or when a walker becomes free; returns the end of the walk.
+    /// Begins a walk at `now`, or when a walker becomes free; returns the walk's end.
     #[inline]
     pub fn walk(&mut self, now: Ps) -> Ps {
         let walker = self.free_at.iter_mut().min().expect("there is at least one walker");

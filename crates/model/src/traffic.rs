@@ -1,19 +1,19 @@
-//! Traffic between the levels of a module, in message sizes like on links: a header, the bytes and their mask, in whole
-//! flits. Not counted: store acknowledgments, which are piggybacked on other messages.
+//! Traffic between the levels in a module, in message sizes like on links: a header, the bytes and a mask, in whole
+//! flits. Not counted: store acknowledgments, which are piggybacked on further messages.
 
 use tombolo_types::Bytes;
 
-/// Bytes between the levels in one module, both directions together.
+/// Bytes between the levels of one module, in both directions together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Between SMs and L2 slices: requests from the SMs, and replies to them, including replies from other modules.
+    /// Between SMs and L2 slices: requests from the SMs, and replies to the SMs, including replies from other modules.
     pub l1_l2: Bytes,
     /// Between L2 slices and memory, or the memory-side cache.
     pub l2_l3: Bytes,
 }
 
 impl Traffic {
-    /// Adds another module's traffic.
+    /// Adds the traffic of another module to these counts.
     pub fn merge(&mut self, other: Traffic) {
         self.l1_l2 += other.l1_l2;
         self.l2_l3 += other.l2_l3;

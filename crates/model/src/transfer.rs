@@ -78,7 +78,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
     }
 }
 
-/// A slice group that receives a transfer.
+/// A slice group receiving a transfer.
 struct Group<'a, 'o, C: Below<D>, D: Contents> {
     /// Number of its first slice.
     first: u16,
@@ -95,7 +95,7 @@ impl<C: Below<D>, D: Contents> Group<'_, '_, C, D> {
         (index < self.group.slices.len()).then_some(index)
     }
 
-    /// The host writes: cached copies are dropped, and the home memory of each line gets its new contents.
+    /// The host writes: cached copies are dropped, and each line gets new contents in the home memory.
     fn write(&mut self, transfer: &Transfer<D>) {
         let Group { group: SliceGroup { slices, shared }, site, uncore, out, .. } = self;
         for slice in &mut *slices {

@@ -1,5 +1,5 @@
-//! A module's address translation behind the TLBs of its SMs: banks of the L2 TLB, each with its share of the page
-//! walkers. Each page belongs to one bank.
+//! A module's address translation behind the SMs' TLBs: banks of the L2 TLB, each with a share of the page walkers.
+//! Each page belongs to a single bank.
 
 use crate::tlb::{Tlb, TlbConfig, TlbStats, Walkers, WalkersConfig, WalkersStats};
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ impl Translation {
         }
     }
 
-    /// Returns the accessed pages; they are no longer tracked afterwards.
+    /// Returns the accessed pages; afterwards, accesses are no longer tracked.
     pub fn take_accessed(&mut self) -> BTreeSet<Page> {
         self.accessed.take().unwrap_or_default()
     }

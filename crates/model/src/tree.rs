@@ -1,8 +1,8 @@
 //! Switches in a tree with two levels: the GPUs at a leaf share an uplink to the root in each direction.
 //!
 //! Traffic within a leaf uses no uplink. Traffic between leaves passes the uplinks of both leaves, and each serialises
-//! the packet completely. An uplink is modelled as a switch output ([`crate::switch`]): a packet known before its
-//! arrival does not delay packets that arrive sooner. Not modelled, like in the switch: finite buffers, arbitration.
+//! the packet completely. An uplink is modelled as a switch output ([`crate::switch`]): a packet known before arrival
+//! does not delay packets with an earlier arrival. Not modelled, like in the switch: finite buffers, arbitration.
 
 use crate::link::{LinkStats, Traffic};
 use crate::switch::{Switch, SwitchConfig};
@@ -13,10 +13,10 @@ use tombolo_types::{Bytes, GpuId, Ps};
 pub struct TreeConfig {
     /// GPUs per leaf.
     pub gpus_per_leaf: u8,
-    /// Uplinks in one direction, as switch outputs. There is a port per GPU, but only ports numbered like leaves carry
-    /// traffic.
+    /// Uplinks in one direction, modelled by switch outputs. A port exists per GPU, but only ports numbered like leaves
+    /// carry traffic.
     pub uplinks: SwitchConfig,
-    /// One-way latency for an uplink and the switch at its end.
+    /// Latency in one direction for an uplink and the switch at the end.
     pub latency: Ps,
 }
 
@@ -34,13 +34,14 @@ impl Tree {
         Tree { config, up: Switch::new(config.uplinks), down: Switch::new(config.uplinks) }
     }
 
-    /// Leaf of a GPU, used as a port number.
+    /// A GPU's leaf, used for a port number.
     fn leaf(&self, gpu: GpuId) -> GpuId {
         GpuId(gpu.0 / self.config.gpus_per_leaf)
     }
 
-    /// Carries `bytes`, received in the leaf of `from` at `inside`, to the leaf of `to`; returns their arrival time
-    /// there. Calls must follow the order required by [`Switch::forward`].
+    /// Carries `bytes`, received in the leaf with `from` at `inside`, to the leaf with `to`; returns the arrival time
+    /// in this leaf. A packet within one leaf arrives unchanged at `inside`. Calls must follow the order required by
+    /// [`Switch::forward`].
     #[inline]
     pub fn climb(&mut self, now: Ps, inside: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
         let (near, far) = (self.leaf(from), self.leaf(to));

@@ -2,9 +2,9 @@
 //! directions. Source: NUMA-GPU, section 4, row by row in [`TurningLink::sample`] and [`TurningLink::launch`].
 //!
 //! Bytes are striped over the lanes in a direction, so a packet is sent at the combined rate of all lanes. A packet in
-//! transmission ends at its initial rate: a turning lane must still drain it. From this moment on, the direction
-//! continues without the lane, which carries nothing until it has turned. Packets wait in order of arrival and use the
-//! lanes available when their turn comes.
+//! transmission ends at its initial rate: a turning lane must still drain this packet. From this moment on, the
+//! direction continues without the lane, which carries nothing until it has turned. Packets wait in order of arrival
+//! and use the lanes available when their turn comes.
 //!
 //! Not modelled: lanes with different lengths, lane training beyond the switch time.
 
@@ -12,7 +12,7 @@ use crate::link::{LinkStats, Traffic};
 use std::collections::VecDeque;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};
 
-/// Percentage of a sample's time during which a saturated direction is sending. Source: NUMA-GPU, section 4.
+/// Percentage of a sample's time spent sending in a saturated direction. Source: NUMA-GPU, section 4.
 const SATURATED_PERCENT: u64 = 99;
 
 /// Direction on a link.
@@ -36,21 +36,21 @@ impl Way {
     }
 }
 
-/// Shape of a link with turning lanes.
+/// Shape of a link whose lanes turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurningConfig {
-    /// Bandwidth of a direction with `lanes` lanes; finite.
+    /// Bandwidth for a direction with `lanes` lanes; finite.
     pub rate: Rate,
     /// Lanes per direction when both have equally many; at least 1.
     pub lanes: u32,
-    /// Time from the end of a lane's drain until it carries the opposite direction.
+    /// Time from the end of a lane's drain until the lane carries the opposite direction.
     pub switch_time: Ps,
 }
 
 /// Lane counters for one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneStats {
-    /// Lanes that turned to this direction.
+    /// Lanes turned to this direction.
     pub turned: u64,
     /// Sum over lanes of the time spent in this direction, in picoseconds.
     pub lane_time: u64,
@@ -74,7 +74,7 @@ struct Direction<P> {
     /// Value of `stats.busy` at the last sample.
     sampled: Ps,
     lanes: u32,
-    /// Start time of the current lane count.
+    /// Start time for the current lane count.
     lanes_since: Ps,
     lane_stats: LaneStats,
     stats: LinkStats,
@@ -93,7 +93,7 @@ impl<P> Direction<P> {
         }
     }
 
-    /// Starts the packet at the head; returns its last byte's departure time.
+    /// Starts the packet at the head; returns the last byte's departure time.
     fn start(&mut self, now: Ps) -> Option<Ps> {
         let Waiting { traffic, bytes, since, .. } = self.queue.front()?;
         let until = self.serializer.send(now, *bytes);
@@ -120,16 +120,16 @@ impl<P> Direction<P> {
     }
 }
 
-/// Lanes turning from one direction to the other.
+/// Lanes in transition from one direction to the opposite direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Turn {
-    /// Time when they carry data again.
+    /// Time when the lanes carry data again.
     due: Ps,
     /// Lanes gained, by [`Way`].
     gains: [u32; 2],
 }
 
-/// Both directions of a GPU's link. `P`: packet type.
+/// Both directions on a GPU's link. `P`: packet type.
 #[derive(Clone, Debug)]
 pub struct TurningLink<P> {
     config: TurningConfig,
@@ -178,9 +178,9 @@ impl<P> TurningLink<P> {
     /// Evaluates the time since the last sample, or since [`TurningLink::launch`]. Returns the time to call
     /// [`TurningLink::turned`], if a lane turns.
     ///
-    /// If only one direction is saturated, a lane of the opposite direction turns, but its last lane stays. If both are
-    /// saturated, a lane turns towards equal numbers. If neither is saturated, or a lane is still turning, nothing
-    /// changes.
+    /// If only one direction is saturated, a lane in the opposite direction turns, unless this is the last lane. If
+    /// both are saturated, a lane turns towards equal numbers. If neither is saturated, or a lane is still turning,
+    /// nothing changes.
     pub fn sample(&mut self, now: Ps) -> Option<Ps> {
         let window = now - self.sampled_at;
         let saturated = Way::BOTH.map(|way| {
@@ -230,12 +230,12 @@ impl<P> TurningLink<P> {
         self.ways.iter_mut().for_each(|way| way.sampled = way.busy(now));
     }
 
-    /// Number of lanes now in direction `way`.
+    /// Current number of lanes in direction `way`.
     pub fn lanes(&self, way: Way) -> u32 {
         self.ways[way as usize].lanes
     }
 
-    /// Counters for a direction so far.
+    /// Counters for a direction until now.
     pub fn stats(&self, way: Way) -> &LinkStats {
         &self.ways[way as usize].stats
     }

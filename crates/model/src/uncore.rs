@@ -1,5 +1,5 @@
-//! Parts that a module has only once, next to its SMs and slices: the port to other modules, the operations in flight
-//! to them, the publisher for stores, the way partition for its caches, and the record of its activity.
+//! Parts present only once in a module, next to the SMs and slices: the port to other modules, the operations in flight
+//! to these modules, the publisher for stores, the way partition for the caches, and the activity record.
 
 use crate::activity::{Activity, Sample};
 use crate::drains::Drains;
@@ -13,11 +13,11 @@ use tombolo_design::Built;
 use tombolo_design::placement::Publishes;
 use tombolo_types::{GpuId, Ps};
 
-/// Parts that a module has only once.
+/// Parts present only once in a module. Slices and the controller access them through a mutable view of the module.
 pub struct Uncore<D: Contents> {
     /// Partition of the ways in the module's caches.
     pub ways: WayPartition,
-    /// Port to and from other modules.
+    /// Port to and from further modules.
     pub port: Port,
     /// Stores and invalidations in flight to other modules.
     pub drains: Drains,
@@ -79,7 +79,7 @@ impl<D: Contents> Uncore<D> {
         self.due = self.ways.next_sample().min(activity);
     }
 
-    /// A kernel starts on this module. `queued`: total queueing time of requests at its memory.
+    /// A kernel starts on this module. `queued`: total queueing time for requests at the module's memory.
     pub fn begin_kernel(&mut self, now: Ps, queued: Ps) {
         self.ways.launch(now, queued);
         self.mark(now);

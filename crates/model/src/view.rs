@@ -1,4 +1,4 @@
-//! A module's view of moving pages: the mappings it has received, on top of the placement before the run.
+//! A module's view of moving pages: all received mappings, on top of the placement before the run.
 //!
 //! Each module has its own view, changed only by messages, so a run gives equal results at every thread count. A page
 //! without received mappings is mapped according to [`Paging::placed`].
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use tombolo_protocol::paging::{Access, Mapping, Paging};
 use tombolo_types::{ModuleId, ModuleSet, Page};
 
-/// Sets of subscribers, each stored once: most pages share a few sets.
+/// Subscriber sets, each stored once: most pages share a few sets.
 #[derive(Clone, Debug)]
 struct Subscribers {
     sets: Vec<ModuleSet>,
@@ -28,7 +28,8 @@ impl Subscribers {
     }
 }
 
-/// A [`Mapping`] with its subscribers by number. Compact, because every module has one for each moving page.
+/// A [`Mapping`] whose subscribers are stored by number. Compact, because every module has an entry for each moving
+/// page.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     home: ModuleId,
@@ -40,7 +41,7 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub struct View {
     at: ModuleId,
-    /// Number of modules in the machine.
+    /// Number of modules in the whole machine.
     modules: u8,
     rules: Paging,
     told: FxHashMap<Page, Entry>,
@@ -53,7 +54,8 @@ impl View {
         View { at, modules, rules, told: FxHashMap::default(), subscribers: Subscribers::new() }
     }
 
-    /// The module's mapping for a page placed at `placed`.
+    /// The module's mapping for a page placed at `placed`: the last received mapping, or the one that follows from the
+    /// placement.
     #[inline]
     pub fn mapping(&self, page: Page, placed: ModuleId) -> Mapping {
         match self.told.get(&page) {
@@ -74,7 +76,8 @@ impl View {
         before.mapping(self.at).unwrap_or_else(|| Mapping::at(placed, Access::None))
     }
 
-    /// Sets the module's mapping for the page. `None`: the page belongs to the host, and its home here stays unchanged.
+    /// Sets the module's mapping for the page. `None`: the page belongs to the host, and the home stays unchanged in
+    /// this view.
     pub fn map(&mut self, page: Page, placed: ModuleId, mapping: Option<Mapping>) {
         let told = self.mapping(page, placed).told(mapping);
         self.set(page, told);

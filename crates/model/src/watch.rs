@@ -13,7 +13,7 @@ use crate::packet::Packet;
 use tombolo_protocol::Data;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 
-/// Contents of lines in a timing run.
+/// Contents of the lines in a timing run: nothing, or values for a checker.
 pub trait Contents: Data + Sync {
     /// The observer.
     type Watch: Watch<Self>;
@@ -24,7 +24,7 @@ pub trait Contents: Data + Sync {
     /// Latency note in a message: [`Kept`](crate::latency::Kept) if loads can be followed, otherwise `()`.
     type Note<T: Noted>: Note<T>;
 
-    /// An atomic that replaces the bytes in `mask` by these contents, regardless of the previous ones.
+    /// An atomic that replaces the bytes in `mask` by `self`, regardless of the previous contents.
     fn exchange(self, mask: Mask) -> Self::Update;
 }
 
@@ -36,7 +36,7 @@ impl Contents for () {
     fn exchange(self, _: Mask) {}
 }
 
-/// A warp slot in the machine.
+/// A warp slot in the machine, identified by its position. The host counts as a warp slot, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WarpSlot {
     /// GPU number.
@@ -68,12 +68,12 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
         let _ = core;
     }
 
-    /// Warp `index` in the CTA that starts next on its SM occupies this slot.
+    /// Warp `index` occupies this slot, in the next CTA to start on the SM.
     fn warp(&self, slot: WarpSlot, index: u32) {
         let _ = (slot, index);
     }
 
-    /// A kernel's CTA starts on the warp slots set in `slots` on an SM; `one` is any slot among them.
+    /// A kernel's CTA starts on the warp slots set in `slots` on an SM; `one` is any slot in this set.
     fn cta(&self, one: WarpSlot, slots: u64, kernel: KernelSlot) {
         let _ = (one, slots, kernel);
     }
@@ -139,7 +139,8 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
         None
     }
 
-    /// A component in `module` is about to handle a message, at `now`.
+    /// A component in `module` is about to handle a message, at `now`. Called for every event of the module's
+    /// components.
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<D>) {
         let _ = (now, module, unit, message);
     }

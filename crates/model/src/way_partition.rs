@@ -3,21 +3,22 @@
 //!
 //! A split restricts only the choice of a fill's victim. Lookups search every way, so lines left on the wrong side by a
 //! shift stay until they are replaced. An empty way has no victim and accepts any line, unless the policy is strict. A
-//! [`CapacityPolicy`] from crate `design` makes the decisions; this file measures its inputs per window.
+//! [`CapacityPolicy`] from crate `design` makes the decisions; this file measures the inputs per window.
 //!
-//! Each module has one controller, followed by its L2 and all its L1s. It runs at the first event after each sample
-//! time, with the state before this event, so it needs no event of its own. Incoming traffic is estimated from the
-//! module's own reads; writes by other modules do not count. A window is judged by the link's lanes at its end.
+//! Each module has a controller, followed by the L2 and all L1s. The controller runs at the first event after each
+//! sample time, with the state before this event, and therefore needs no separate event. Incoming traffic is estimated
+//! from the module's own reads; writes by remote modules do not count. A window is judged by the link's lanes at its
+//! end.
 
 use crate::cache::Ways;
 use std::sync::Arc;
 use tombolo_design::capacity::{CapacityPolicy, Level, Window};
 use tombolo_types::{Bytes, Ps, Rate};
 
-/// Percentage of a window at which a resource counts as saturated. Source: NUMA-GPU, section 5.1.
+/// Percentage of a window from which a resource counts as saturated. Source: NUMA-GPU, section 5.1.
 const SATURATED: u128 = 99;
 
-/// Shape of a module's way partition.
+/// Shape of the way partition in a module.
 #[derive(Clone, Debug)]
 pub struct WayPartitionConfig {
     /// Sharing policy for the ways.
@@ -32,7 +33,7 @@ pub struct WayPartitionConfig {
     pub incoming: Rate,
 }
 
-/// Ways in one cache that lines on either side may use.
+/// Ways in a cache available to lines on either side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
     /// For lines in the module's own memory.
@@ -79,7 +80,7 @@ pub struct WayPartition {
     l2: Split,
     local: LocalWays,
     next_sample: Ps,
-    /// Current rate at which replies arrive.
+    /// Current arrival rate for replies.
     incoming: Rate,
     /// Reply bytes for reads to other modules' lines sent in this window.
     answers: u64,
@@ -87,7 +88,7 @@ pub struct WayPartition {
     queued: Ps,
     /// Changes so far, the first at the first kernel's launch.
     history: Vec<LocalWays>,
-    /// Number of samples that moved ways to remote lines, and to local lines.
+    /// Number of samples with a move to remote lines, and with a move to local lines.
     moves: [u64; 2],
 }
 
@@ -110,13 +111,13 @@ impl WayPartition {
         partition
     }
 
-    /// Split of the ways in each L1.
+    /// Way split for each L1.
     #[inline]
     pub fn l1(&self) -> &Split {
         &self.l1
     }
 
-    /// Split of the ways in the L2.
+    /// Way split for the L2.
     #[inline]
     pub fn l2(&self) -> &Split {
         &self.l2
@@ -133,7 +134,7 @@ impl WayPartition {
         self.next_sample
     }
 
-    /// A read for another module's line was sent. Its reply has `answer` bytes, header included.
+    /// A read for another module's line was sent. The reply has `answer` bytes, including the header.
     #[inline]
     pub fn read_sent(&mut self, answer: Bytes) {
         self.answers += answer.0;
@@ -179,7 +180,7 @@ impl WayPartition {
         &self.history
     }
 
-    /// Number of samples that moved ways to remote lines, and number that moved ways to local lines.
+    /// Number of samples with a move to remote lines, and with a move to local lines.
     pub fn moves(&self) -> (u64, u64) {
         (self.moves[0], self.moves[1])
     }

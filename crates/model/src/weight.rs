@@ -46,7 +46,7 @@ impl Weights {
         }
     }
 
-    /// Size of the reply to a read for these bytes.
+    /// Size of the reply to a read for the bytes in `mask`.
     #[inline]
     pub fn answer(&self, mask: Mask) -> Bytes {
         self.data[mask.grains() as usize]
@@ -71,7 +71,7 @@ impl Weights {
         Bytes(bytes / self.payload * packet(self.payload) + if rest > 0 { packet(rest) } else { 0 })
     }
 
-    /// Size of a packet with this payload.
+    /// Packet size with this payload.
     #[inline]
     pub fn of(&self, payload: Payload) -> Bytes {
         match payload {

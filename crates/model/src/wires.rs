@@ -1,5 +1,5 @@
-//! Unloaded latency of a trip between two modules: a read's request in one direction and its reply in the other,
-//! without contention.
+//! Unloaded latency of a trip between two modules: a read's request in one direction and the reply in return, without
+//! contention.
 //!
 //! The latencies are measured by sending both packets over copies of the machine's links that carry nothing else.
 
@@ -18,7 +18,7 @@ use tombolo_types::{Bytes, GpuId, Mask, ModuleId, Ps, Serializer};
 /// Number of possible grain counts per line, including zero.
 const GRAINS: usize = Mask::ALL.grains() as usize + 1;
 
-/// Time between the end of a trial and the next one. Assumed: any value above zero would do.
+/// Time between the end of a trial and the next trial. Assumed: any value above zero would do.
 const GAP: Ps = Ps::from_ns(1000);
 
 /// Trip latencies between any two modules.
@@ -61,7 +61,7 @@ impl Wires {
     }
 }
 
-/// Links that carry one packet at a time.
+/// Links carrying a single packet at a time.
 struct Idle<'a> {
     machine: &'a MachineConfig,
     host: Option<HostEnd>,

@@ -1,9 +1,8 @@
-//! Write queue in which a module collects its stores to published pages: one entry per line, with a mask (GPS, section
-//! 5.2).
+//! Write queue for a module's stores to published pages: one entry per line, with a mask (GPS, section 5.2).
 //!
-//! The queue is fully associative. An entry is added once and keeps its position, however often it is written: the
-//! entry that leaves first is the least recently *added*. [`tombolo_protocol::publication`] decides the fate of each
-//! request, on behalf of [`crate::publisher`].
+//! The queue is fully associative. An entry is added once and keeps the position, regardless of later writes: the entry
+//! that leaves first is the least recently *added*. [`tombolo_protocol::publication`] decides on each request, for
+//! [`crate::publisher`].
 
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -77,7 +76,7 @@ impl<D: Data> WriteQueue<D> {
         removed
     }
 
-    /// Line that was added least recently.
+    /// The line with the least recent addition.
     pub fn oldest(&mut self) -> Option<Line> {
         while let Some(&(line, number)) = self.order.front() {
             if self.entries.get(&line).is_some_and(|added| added.number == number) {
@@ -88,7 +87,7 @@ impl<D: Data> WriteQueue<D> {
         None
     }
 
-    /// Number of lines in the queue.
+    /// Number of lines in the queue now.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -11,7 +11,7 @@ pub struct Line(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Page(pub u64);
 
-/// The line size of a machine: a power of two from 32 to 256 bytes.
+/// A machine's line size: a power of two from 32 to 256 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineSize(u8);
 
@@ -32,12 +32,12 @@ impl LineSize {
         1 << self.0
     }
 
-    /// Bytes represented by one bit in a [`Mask`]: a 32nd part of a line.
+    /// Bytes represented by a bit in a [`Mask`]: a 32nd part of a line.
     pub const fn grain(self) -> u64 {
         self.bytes() / 32
     }
 
-    /// The line that holds byte `address`.
+    /// Line that holds byte `address`.
     pub const fn line_of(self, address: u64) -> Line {
         Line(address >> self.0)
     }
@@ -61,7 +61,7 @@ impl LineSize {
     }
 }
 
-/// Set of bytes in a line: bit `i` represents the `i`-th 32nd of the line (4 bytes in a 128-byte line). An access to
+/// A set of bytes in a line: bit `i` represents the `i`-th 32nd of the line (4 bytes in a 128-byte line). An access to
 /// part of a grain covers the whole grain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mask(pub u32);

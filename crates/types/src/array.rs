@@ -1,4 +1,4 @@
-//! A program's description of its data: named arrays, and the host's accesses to them between two commands.
+//! A program's description for its data: named arrays, and the host's accesses to arrays between two commands.
 
 use crate::address::{Line, LineSize};
 use std::ops::Range;
@@ -10,9 +10,9 @@ pub struct ArrayInfo {
     pub name: String,
     /// Virtual address of the first byte.
     pub base: u64,
-    /// Size of all elements in bytes.
+    /// Total size for all elements in bytes.
     pub bytes: u64,
-    /// Size of one element in bytes, if known.
+    /// Size per element in bytes, if known.
     pub element: Option<u32>,
 }
 
@@ -22,13 +22,13 @@ impl ArrayInfo {
         self.base..self.base + self.bytes
     }
 
-    /// Lines that hold any byte of the array; none if it is empty.
+    /// Lines with any byte from the array; none for an empty array.
     pub fn lines(&self, size: LineSize) -> Range<Line> {
         lines_of(&self.addresses(), size)
     }
 }
 
-/// Lines that hold any byte in `bytes`; none if the range is empty.
+/// Lines with any byte from `bytes`; none if the range is empty.
 pub fn lines_of(bytes: &Range<u64>, size: LineSize) -> Range<Line> {
     let first = size.line_of(bytes.start);
     let end = if bytes.is_empty() { first } else { Line(size.line_of(bytes.end - 1).0 + 1) };
@@ -80,7 +80,7 @@ pub fn unite(ranges: &mut Vec<Range<u64>>) {
     });
 }
 
-/// Parts of `ranges` not contained in `others`. Arguments and result are lists like in a [`HostPhase`].
+/// Parts of `ranges` not contained in `others`. Arguments and result are lists in the form used by a [`HostPhase`].
 pub fn without(ranges: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = Vec::with_capacity(ranges.len());
     let mut others = others.iter().peekable();

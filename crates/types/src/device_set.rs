@@ -1,11 +1,11 @@
-//! Sets of GPUs and of modules.
+//! Sets: of GPUs, and of modules.
 
 use crate::id::{GpuId, ModuleId};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-/// Number that distinguishes devices of one kind.
+/// Number to distinguish devices within a kind.
 pub trait DeviceId: Copy {
     /// Kind of device, in the form printed by reports.
     const KIND: &'static str;
@@ -76,13 +76,13 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
     /// The empty set.
     pub const NONE: DeviceSet<I, WORDS> = DeviceSet { words: [0; WORDS], of: PhantomData };
 
-    /// Number of devices that a set can represent: all below this number.
+    /// Number of devices representable in a set: all below this number.
     pub const MOST: usize = WORDS * WORD;
 
     /// Set with device `i` for each bit `i`.
     ///
     /// # Panics
-    /// Panics if the set has no bit for one of the devices.
+    /// Panics if the set has no bit for any of the devices.
     pub const fn from_bits(bits: u64) -> DeviceSet<I, WORDS> {
         let (mut set, mut left, mut word) = (DeviceSet::NONE, bits, 0);
         while left != 0 {
@@ -138,7 +138,7 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
         DeviceSet { words: std::array::from_fn(|word| of(self.words[word], other.words[word])), of: PhantomData }
     }
 
-    /// Number of devices in the set.
+    /// Number of devices in this set.
     #[inline]
     pub fn count(self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
@@ -194,7 +194,7 @@ impl<I: DeviceId, const WORDS: usize> DeviceSet<I, WORDS> {
         self.words.get(number / WORD).is_some_and(|word| word >> (number % WORD) & 1 != 0)
     }
 
-    /// Number of devices in the set that come before `device`.
+    /// Number of devices in the set with a smaller number than `device`.
     pub fn before(self, device: I) -> u32 {
         let number = usize::from(device.number()).min(Self::MOST);
         let whole = self.words.iter().take(number / WORD).map(|word| word.count_ones()).sum::<u32>();
@@ -273,7 +273,7 @@ impl<I: DeviceId, const WORDS: usize> IntoIterator for DeviceSet<I, WORDS> {
 #[derive(Clone, Debug)]
 pub struct Members<I: DeviceId, const WORDS: usize> {
     left: DeviceSet<I, WORDS>,
-    /// Words before this one are used up.
+    /// Index of the current word: all words before are used up.
     word: usize,
 }
 

@@ -1,24 +1,24 @@
-//! Devices on which a kernel runs.
+//! Devices for the execution of a kernel.
 
 use crate::device_set::{DeviceId, DeviceSet, GpuSet, ModuleSet};
 use crate::id::{GpuId, ModuleId};
 
-/// Devices used by a launch, as selected by `cudaSetDevice`.
+/// Devices used by a launch, selected by `cudaSetDevice` in the host program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum On {
-    /// The whole machine, as if it were one GPU.
+    /// The whole machine, treated like a single GPU.
     #[default]
     All,
     /// All modules in these GPUs.
     Gpus(GpuSet),
-    /// These modules, numbered over all GPUs: chiplets that programs see as devices.
+    /// These modules, numbered over all GPUs: chiplets that programs treat like devices.
     Modules(ModuleSet),
 }
 
-/// Position of a module among the modules that run a launch.
+/// A module's position among the modules in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank {
-    /// Number of these modules before this one.
+    /// Number of participating modules before this module.
     pub module: u32,
     /// Total number of these modules.
     pub modules: u32,

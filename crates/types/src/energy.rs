@@ -8,7 +8,7 @@ impl Attojoules {
     /// No energy.
     pub const ZERO: Attojoules = Attojoules(0);
 
-    /// Energy given in femtojoules.
+    /// An energy given in whole femtojoules.
     pub const fn from_fj(femtojoules: u64) -> Attojoules {
         Attojoules(femtojoules * 1000)
     }

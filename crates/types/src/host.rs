@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::slice;
 
-/// Kind of host access to a line.
+/// Kind of access by the host to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostAccessKind {
     /// A load.
@@ -29,10 +29,10 @@ pub struct HostAccess {
 impl HostPhase {
     /// Converts the phase into accesses to lines with size `size`, in order of address.
     ///
-    /// - A line is read at most once and written at most once: all its ranges form one access. A line that is read and
-    ///   written is read first.
-    /// - A write to a whole line has [`Mask::ALL`], so that no bytes need be fetched for it. A partial write has the
-    ///   mask for its bytes; a partly covered grain counts as a whole grain, like in every [`Mask`].
+    /// - A line is read at most once and written at most once: all ranges in the line form a single access. A line that
+    ///   is read and written is read first.
+    /// - A write to a whole line has [`Mask::ALL`], to avoid a fetch for the line. A partial write has the mask for its
+    ///   bytes; a partly covered grain counts as a whole grain, like in every [`Mask`].
     ///
     /// Ranges do not record the order of the host's accesses. A host that walks with a stride, or in several passes, is
     /// represented by a single pass over its lines, in order.
@@ -41,7 +41,7 @@ impl HostPhase {
     }
 }
 
-/// Bytes of a line contained in some range of `ranges`, which ascend and do not overlap.
+/// Bytes in a line contained in some range from `ranges`, which ascend and do not overlap.
 pub fn mask_within(ranges: &[Range<u64>], line: Line, size: LineSize) -> Mask {
     let start = line.0 * size.bytes();
     let last = start + (size.bytes() - 1);

@@ -1,4 +1,4 @@
-//! Ids: dense integers, so that tables indexed by an id are arrays.
+//! Ids: dense integers, so tables indexed by an id are arrays.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ pub struct ModuleId(pub u8);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SmId(pub u16);
 
-/// A component that sends and receives events: 0-based over the whole machine, independent of the partition that holds
-/// it.
+/// A component, which sends and receives events: 0-based over the whole machine, independent of the partition that
+/// holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentId(pub u16);
 

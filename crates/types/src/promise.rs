@@ -1,4 +1,4 @@
-//! Guarantees of a memory system to programs.
+//! Guarantees from a memory system to programs.
 
 /// The strongest guarantee of a memory system, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

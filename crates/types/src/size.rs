@@ -48,11 +48,11 @@ impl Rate {
 /// Fractional bits in the fixed-point picoseconds used by a [`Serializer`].
 const FRACTION: u32 = 32;
 
-/// Serialises bytes at a rate. The fraction of a picosecond left by each packet is carried over, so many small packets
-/// take exactly as long as a large one. No division is necessary: the time per byte is stored in fixed point, rounded
-/// up by less than 2^-32 ps.
+/// Serialises bytes at a rate. The fraction of a picosecond left by each packet is carried over: the time for many
+/// small packets is exactly the time for a large packet. No division is necessary: the time per byte is stored in fixed
+/// point, rounded up by less than 2^-32 ps.
 ///
-/// The resource is busy until [`Serializer::free_at`]; a request that arrives earlier queues behind it.
+/// The resource is busy until [`Serializer::free_at`]; a request with an earlier arrival must queue.
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: Rate,
@@ -130,7 +130,7 @@ impl Serializer {
     }
 }
 
-/// A time finer than a picosecond, in 2^-32 ps, so that sums of clock cycles stay exact.
+/// A time finer than a picosecond, in 2^-32 ps, to keep sums of clock cycles exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval(u64);
 

@@ -1,9 +1,8 @@
 //! The stream of warp instructions, produced by a workload or a trace and consumed by an SM.
 //!
-//! A program is a list of commands (kernel launches, copies, host accesses); a kernel is a grid of CTAs. A CTA is
-//! decoded into a [`CtaStream`], an arena with compact instructions for each of its warps. Addresses are virtual and
-//! already coalesced into lines for the target machine, so one instruction carries the line transactions that leave the
-//! coalescer.
+//! A program is a list of commands (kernel launches, copies, host accesses); a kernel is a CTA grid. A CTA is decoded
+//! into a [`CtaStream`], an arena with compact instructions for each of its warps. Addresses are virtual and already
+//! coalesced into lines for the target machine: an instruction carries the line transactions sent by the coalescer.
 
 use crate::address::{Line, LineSize, Mask};
 use crate::array::{ArrayInfo, HostPhase};
@@ -12,8 +11,8 @@ use crate::scope::{Order, Scope, Semantics};
 use std::fmt;
 use std::ops::Range;
 
-/// A line transaction of a warp instruction. The size is 12 bytes, because thousands of warps are resident at once.
-/// Fields are therefore copied (`{ access.line } == line`) in comparisons that would otherwise borrow them.
+/// A line transaction for a warp instruction. The size is 12 bytes, because thousands of warps are resident at once.
+/// Fields are therefore copied (`{ access.line } == line`) in comparisons, which would otherwise borrow a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(Rust, packed(4))]
 pub struct Access {
@@ -23,7 +22,7 @@ pub struct Access {
     pub mask: Mask,
 }
 
-/// The pipeline that an arithmetic instruction occupies.
+/// The pipeline occupied by an arithmetic instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ComputeClass {
     /// Single-precision and moves: full rate.
@@ -42,7 +41,7 @@ pub enum ComputeClass {
 }
 
 impl ComputeClass {
-    /// Every class, in the order of discriminants.
+    /// Every class, in discriminant order.
     pub const ALL: [ComputeClass; 6] = [
         ComputeClass::Fp32,
         ComputeClass::Int,
@@ -53,10 +52,10 @@ impl ComputeClass {
     ];
 }
 
-/// Destination of an atomic's result.
+/// Destination for the result of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicResult {
-    /// `atom`: the old value returns to a register; counts as a load for [`Op::Use`].
+    /// `atom`: the old value returns to a register; treated like a load in [`Op::Use`].
     Returned,
     /// `red`: nothing returns; posted like a store.
     Discarded,
@@ -73,7 +72,7 @@ impl Token {
     pub const MAX: Token = Token(1 << 26);
 }
 
-/// Accesses of one instruction: a range in [`CtaStream::accesses`]. The size is 5 bytes, so that an [`Op`] takes 8.
+/// Accesses by one instruction: a range in [`CtaStream::accesses`]. The size is 5 bytes, for an [`Op`] of 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(Rust, packed)]
 pub struct Accesses {
@@ -131,7 +130,7 @@ impl PackedOrder {
     }
 }
 
-/// Dependences between a run of arithmetic instructions and its neighbours.
+/// Dependences between a run of arithmetic instructions and the neighbouring instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Links {
     /// Set if the run's chain continues the warp's path. Otherwise the chain starts when its first instruction issues.
@@ -143,16 +142,17 @@ pub struct Links {
 /// A warp instruction, or a marker between two (`Use`, `Signal`) that takes no issue slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// `count` arithmetic instructions in one class, back to back, with the dependences among them.
+    /// `count` arithmetic instructions in one class, back to back, with the dependences inside the run.
     ///
-    /// The path of a warp's arithmetic is its longest chain of dependent instructions since its latest instruction of
-    /// another kind. A run that fits in parallel to the path has a `chain` of 0.
+    /// The path in a warp's arithmetic is the longest chain of dependent instructions since the warp's latest
+    /// instruction of a different kind. A run parallel to the path has a `chain` of 0.
     Compute {
         /// Pipeline.
         class: ComputeClass,
-        /// Number of warp instructions, at least 1.
+        /// Number of warp instructions, which must be at least 1.
         count: u16,
-        /// Number of instructions by which the run lengthens the path, 0 to `count`. They form one dependent chain.
+        /// Number of instructions by which the run lengthens the path, 0 to `count`. All these instructions form a
+        /// dependent chain.
         chain: u16,
         /// Dependences on the neighbouring instructions.
         links: Links,
@@ -190,7 +190,7 @@ pub enum Op {
         /// Passes needed because of bank conflicts, at least 1.
         passes: u16,
     },
-    /// CTA barrier: waits for every warp of the CTA that has not ended.
+    /// CTA barrier: waits for every warp in the CTA, except ended warps.
     Barrier,
     /// Not an instruction: the next instruction needs the result of an earlier load or returning atomic. `distance`
     /// counts back over these operations (1 = the latest), up to 64. Older results are complete by rule: a warp with 64
@@ -199,9 +199,9 @@ pub enum Op {
         /// 1 to 64; 0 stands for the results of all previous arithmetic.
         distance: u8,
     },
-    /// Spins with loads to one line until the store that left `token` is visible. An acquiring wait acquires once,
-    /// after it has seen the store; a fence after relaxed waits may acquire for all of them. [`Op::Use`] does not count
-    /// these loads, regardless of the number of polls.
+    /// Spins with loads to one line until the store with `token` is visible. An acquiring wait acquires once, after it
+    /// has seen the store; a fence after relaxed waits may acquire for all waits. [`Op::Use`] does not count these
+    /// loads, regardless of the poll count.
     WaitUntil {
         /// Semantics (acquire or relaxed) and scope of the polling loads.
         order: PackedOrder,
@@ -263,13 +263,13 @@ impl CtaStream {
         self.tokens.clear();
     }
 
-    /// Number of warp instructions in all warps.
+    /// Total number of warp instructions over all warps.
     pub fn instructions(&self) -> u64 {
         self.ops.iter().map(Op::instructions).sum()
     }
 }
 
-/// Communication between a kernel's CTAs: states if they may see each other's writes during the kernel.
+/// Communication between a kernel's CTAs: states if CTAs may see each other's writes during the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KernelClass {
     /// No CTA reads data written by another CTA within the kernel; reductions commute.
@@ -279,7 +279,7 @@ pub enum KernelClass {
     Cooperative,
 }
 
-/// Properties of a kernel that the hardware must know before it runs.
+/// Properties of a kernel that the hardware must know before the launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KernelInfo {
     /// Name, for reports.
@@ -308,7 +308,8 @@ impl KernelInfo {
 
 /// An entry in a program, in the order issued by the host.
 ///
-/// - A launch waits for earlier launches in its stream. All streams are equal: number 0 waits for no other stream.
+/// - A launch waits for earlier launches in its stream. All streams are equal: number 0 is not special, and waits for
+///   none.
 /// - All other commands are synchronous on the host: they run after every earlier command in any stream, and every
 ///   later command waits for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -346,7 +347,7 @@ impl Command {
         Command::Launch { kernel, stream, on: On::All }
     }
 
-    /// Index of the kernel, if the command launches one.
+    /// Index of the launched kernel, if the command is a launch.
     pub fn kernel(&self) -> Option<u32> {
         match *self {
             Command::Launch { kernel, .. } => Some(kernel),
@@ -379,7 +380,7 @@ static NOTHING: HostPhase = HostPhase { reads: Vec::new(), writes: Vec::new() };
 pub trait Program: Send + Sync {
     /// Name, for reports.
     fn name(&self) -> &str;
-    /// Line size that addresses were coalesced for.
+    /// Line size used for coalescing the addresses.
     fn line_size(&self) -> LineSize;
     /// Lanes per warp.
     fn warp_width(&self) -> u32;
@@ -387,8 +388,8 @@ pub trait Program: Send + Sync {
     fn kernels(&self) -> &[KernelInfo];
     /// Commands in host order.
     fn commands(&self) -> &[Command];
-    /// Arrays in order of address, no two of which share a line. Empty if no names are known: in traces from hardware,
-    /// and in programs written line by line.
+    /// Arrays in address order, no two of which share a line. Empty if no names are known: in traces from hardware, and
+    /// in programs written line by line.
     fn arrays(&self) -> &[ArrayInfo] {
         &[]
     }
@@ -398,7 +399,7 @@ pub trait Program: Send + Sync {
     fn host_phases(&self) -> &[HostPhase] {
         &[]
     }
-    /// Host accesses before the first command: writes of the arrays' initial contents. They include the values set by
+    /// Host accesses before the first command: writes with the arrays' initial contents. They include the values set by
     /// the host's code, and the data copied to the device before the first launch, because copied data has contents.
     /// Arrays never set are not included: outputs, scratch, and arrays cleared by the device itself. Writes by a phase
     /// before the first launch are not included either.
@@ -417,7 +418,7 @@ pub trait Program: Send + Sync {
     fn results(&self) -> &HostPhase {
         &NOTHING
     }
-    /// Decodes CTA `cta` of kernel `kernel` into `into`, which is cleared first.
+    /// Decodes CTA `cta` in kernel `kernel` into `into`, which is cleared first.
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError>;
 }
 

@@ -18,7 +18,7 @@ impl Ps {
         Ps(ns * 1000)
     }
 
-    /// The span in seconds.
+    /// The span as a floating-point number of seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 * 1e-12
     }
@@ -63,7 +63,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock with `hz` hertz, rounded to kilohertz. Panics on a frequency below one kilohertz.
+    /// A clock with frequency `hz`, rounded to kilohertz. Panics on a frequency below one kilohertz.
     pub fn from_hz(hz: u64) -> Clock {
         let khz = (hz + 500) / 1000;
         assert!(khz > 0, "a clock of {hz} Hz is below the resolution of one kHz");
