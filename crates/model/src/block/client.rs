@@ -431,7 +431,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 self.client.settled.remove(&block);
             }
         } else {
-            // The message was a request from the home, so all lines in the block have been probed.
+            // A client that sends messages here replies to a request from the home, or repeats its own request after
+            // an overtaken block. All lines in the block have been probed for this.
             leaves = leaves.after(self.client.answers_after());
         }
         self.sync_above(block, leaves, here);
