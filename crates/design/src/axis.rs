@@ -1,4 +1,4 @@
-//! Axes and their options: one declaration gives a type, its keys, its reader and its record.
+//! Axes and their options. A single declaration gives the type, the keys, the reader and the record.
 
 use crate::DesignConfig;
 use serde::ser::SerializeMap;
@@ -11,19 +11,19 @@ use tombolo_machine::tree::Node;
 use tombolo_machine::{Conflict, Form, Key};
 use tombolo_types::Clock;
 
-/// One option: a struct whose fields are the keys that it reads.
+/// An option on an axis: a struct whose fields are the keys it reads.
 pub trait Keyed: Sized {
-    /// The word in a file.
+    /// The word used in a file.
     const WORD: &'static str;
-    /// One line for lists.
+    /// A one-line description for lists.
     const ABOUT: &'static str;
-    /// The keys, in the order of the fields.
+    /// The keys, in the order of the struct's fields.
     const KEYS: &'static [Key];
 
     /// Reads the keys; each has a default.
     ///
     /// # Errors
-    /// A value that its key cannot take.
+    /// Fails if a key does not accept its value.
     fn read(reader: &Reader<'_>) -> Result<Self, ConfigError>;
 
     /// The keys with their values.
@@ -32,36 +32,36 @@ pub trait Keyed: Sized {
 
 /// A choice between options.
 pub trait Axis: Sized {
-    /// The options, in the order of lists.
+    /// The options, in list order.
     fn options() -> Vec<OptionInfo>;
 
     /// The keys of all options.
     fn keys() -> Vec<Key>;
 
-    /// The words of the options, as an error lists them.
+    /// The words for all options, formatted for an error message.
     fn expected() -> &'static str;
 
-    /// Reads the option called `word`; `None` where there is none.
+    /// Reads the option called `word`; `None` if no option has this word.
     ///
     /// # Errors
-    /// A value that a key of the option cannot take.
+    /// Fails if a key in the option does not accept its value.
     fn read(word: &str, reader: &Reader<'_>) -> Result<Option<Self>, ConfigError>;
 
-    /// The word of the option, and its keys with their values.
+    /// The option's word, and its keys with their values.
     fn written(&self) -> (&'static str, Vec<(&'static str, Plain)>);
 
-    /// Why the option cannot stand beside the rest of `design`. `key`: the axis.
+    /// The option's conflict with the rest of `design`, if any, with the reason. `key`: the axis.
     fn conflict(&self, key: &'static str, design: &DesignConfig) -> Option<Conflict>;
 }
 
-/// Reads the axis called `name` from a whole file, which need not choose where there is a `default`.
+/// Reads the axis called `name` from a whole file. If a `default` exists, the file may omit the axis.
 pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str, default: Option<A>) -> Result<A, ConfigError> {
     let missing = || ConfigError::Missing {
         place: file.table.place.clone(),
         key: name.to_owned(),
         expected: A::expected().to_owned(),
     };
-    // Short spellings are written out before, so a value is a table.
+    // Short spellings are expanded earlier, so a value is a table.
     let Some(Node::Table(table)) = file.table.entries.get(name) else { return default.ok_or_else(missing) };
     let kind = table.entries.get(KIND);
     let word = match (kind, &default) {
@@ -82,7 +82,7 @@ pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str, default: Opti
     Ok(option)
 }
 
-/// An error for the first key that the option called `word` does not read.
+/// Returns an error for the first key that the option called `word` does not read.
 fn refuse_unread<A: Axis>(reader: &Reader<'_>, word: &str) -> Result<(), ConfigError> {
     let options = A::options();
     let own = options.iter().find(|option| option.word == word).map(|option| &option.keys[..]).unwrap_or_default();
@@ -109,7 +109,7 @@ fn refuse_unread<A: Axis>(reader: &Reader<'_>, word: &str) -> Result<(), ConfigE
     })
 }
 
-/// An axis as a record shows it: its word, or a table where the option has keys.
+/// An axis in its recorded form: the option's word, or a table if the option has keys.
 pub(crate) struct Written<'a, A>(pub(crate) &'a A);
 
 impl<A: Axis> Serialize for Written<'_, A> {
@@ -125,10 +125,10 @@ impl<A: Axis> Serialize for Written<'_, A> {
     }
 }
 
-/// The keys of a section that is an axis: its kind, then those of all options, each once.
+/// The keys in an axis's section: its kind, then the keys of all options, without repetition.
 pub(crate) fn section<A: Axis>(about: &'static str, default: fn() -> Option<Plain>) -> Vec<Key> {
     let words: Vec<&'static str> = A::options().iter().map(|option| option.word).collect();
-    // Once an axis and program.
+    // Leaked once per axis and program.
     let form = Form::Words(words.leak());
     let mut keys = vec![Key { name: KIND, doc: about, expected: A::expected(), form, default }];
     for key in A::keys() {
@@ -139,12 +139,12 @@ pub(crate) fn section<A: Axis>(about: &'static str, default: fn() -> Option<Plai
     keys
 }
 
-/// Ten to the ninth: no key of a design is a time, so any clock reads it.
+/// A 1 GHz clock: no design key is a time, so any clock can read the keys.
 pub(crate) fn clock() -> Clock {
     Clock::from_hz(1_000_000_000)
 }
 
-/// What an axis is where a file does not choose: none, or the default given.
+/// The axis's value if a file omits the axis: none, or the given default.
 macro_rules! default {
     () => {
         None
@@ -155,7 +155,7 @@ macro_rules! default {
 }
 pub(crate) use default;
 
-/// Declares an option: a struct with a key a field, each with its default.
+/// Declares an option: a struct with a key per field, each with its default.
 macro_rules! option {
     ($(#[doc = $about:literal])+ pub struct $Name:ident = $word:literal {
         $( $(#[doc = $doc:literal])+ $field:ident : $Type:ty = $default:expr ),* $(,)?
@@ -191,7 +191,7 @@ macro_rules! option {
 }
 pub(crate) use option;
 
-/// Declares an axis: an enum with a variant an option, each called like its struct.
+/// Declares an axis: an enum with a variant per option, named like the option's struct.
 macro_rules! axis {
     ($(#[doc = $about:literal])+ pub enum $Name:ident { $($Option:ident),+ $(,)? } $(refused by $conflict:path)?) => {
         $(#[doc = $about])+
@@ -202,7 +202,7 @@ macro_rules! axis {
         ),+ }
 
         impl $Name {
-            /// The word in a file.
+            /// The word used in a file.
             pub fn word(&self) -> &'static str {
                 match self { $($Name::$Option(_) => <$Option as $crate::axis::Keyed>::WORD),+ }
             }

@@ -1,10 +1,10 @@
-//! Boundary: when the stores of a kernel are released, where no boundary is elided.
+//! Boundary axis: the time at which a kernel's stores are released, if no boundary is elided.
 
 use crate::axis::{axis, option};
 use tombolo_protocol::elision::When;
 
 axis! {
-    /// When a kernel's stores are released, where nothing is elided.
+    /// Release time for a kernel's stores, if nothing is elided.
     pub enum Boundary { EndThenLaunch, AtLaunch }
 }
 
@@ -14,12 +14,12 @@ option! {
 }
 
 option! {
-    /// At the next launch, behind its acquire, and at the end of the program. Source: CPElide's public simulator.
+    /// At the next launch, after its acquire, and at the program's end. Source: CPElide's public simulator.
     pub struct AtLaunch = "launch" {}
 }
 
 impl Boundary {
-    /// The protocol's word for it.
+    /// The corresponding option in the protocol crate.
     pub(crate) fn when(self) -> When {
         match self {
             Boundary::EndThenLaunch(_) => When::EndThenLaunch,

@@ -1,4 +1,4 @@
-//! What a model is built from: a design on a machine, every option resolved.
+//! The input for building a model: a design on a machine, with every option resolved.
 
 use crate::DesignConfig;
 use crate::Elision;
@@ -15,64 +15,64 @@ use tombolo_protocol::boundary::{Reach, reach};
 use tombolo_protocol::options::{Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Sectors;
 
-/// What a model is built from.
+/// The input for building a model.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// The machine, its links as the design has them.
+    /// The machine, with links adapted to the design.
     pub machine: Arc<MachineConfig>,
-    /// Name of the protocol in the catalogue.
+    /// The protocol's name in the catalogue.
     pub protocol: &'static str,
     /// The protocol's options, without a broken rule.
     pub options: Options,
-    /// When the cache in front of memory passes a store on.
+    /// Write policy for the cache in front of memory.
     pub l3_write: WritePolicy,
-    /// What decides how ways are shared.
+    /// The policy for sharing ways between local and remote lines.
     pub capacity: Arc<dyn CapacityPolicy>,
-    /// How lanes turn; `None` where none do.
+    /// The turning times for lanes; `None` if no lane turns.
     pub turning: Option<TurningTimes>,
-    /// How a grid is cut over the modules.
+    /// The distribution of a grid's CTAs over the modules.
     pub cut: CtaCut,
-    /// Who decides what happens at the boundaries of kernels.
+    /// The decision maker for operations at kernel boundaries.
     pub boundaries: Decider,
-    /// How memory is shared between GPUs.
+    /// The sharing scheme for memory between GPUs.
     pub sharing: Sharing,
-    /// Whether the host takes part: its core runs the host program, and its memory is within reach of the GPUs.
+    /// Set when the host takes part: its core runs the host program, and GPUs can access its memory.
     pub host: bool,
-    /// Whether the GPUs' memory caches blocks of the host's.
+    /// Set when the GPUs' memory caches blocks from host memory.
     pub blocks: bool,
 }
 
-/// Why a design does not fit a machine.
+/// The reason for which a design does not fit a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// Lanes cannot turn there; why not.
+    /// Lanes cannot turn on this machine, for the given reason.
     Links(&'static str),
-    /// The host takes part, and the machine has none.
+    /// The host takes part, but the machine has none.
     Host,
-    /// The host takes part as one module more, and there are no ids for it.
+    /// The host takes part as an additional module, but no module ids are left for it.
     HostIds {
-        /// Modules of the machine.
+        /// The machine's number of modules.
         modules: usize,
     },
-    /// GPU memories cache blocks of the host's, and those of the machine have no directories.
+    /// GPU memories cache blocks from host memory, but the machine's GPU memories have no directories.
     Stack,
-    /// Slices have fewer neighbouring bytes than a block, and blocks cannot be shared evenly among so many slices.
+    /// A slice has fewer consecutive bytes than a block, and the number of slices does not divide blocks evenly.
     Interleave,
-    /// A directory of blocks names GPUs, and those of the machine have several modules.
+    /// A block directory names GPUs, but the machine's GPUs have several modules.
     Blocks,
-    /// Pages move between GPUs, and one of several modules would have to share them inside.
+    /// Pages move between GPUs, but a GPU with several modules would have to share them internally.
     Pages,
     /// A directory entry cannot name every module.
     Directory {
-        /// Modules that an entry names at most.
+        /// Maximum number of modules per entry.
         most: usize,
-        /// Modules of the machine.
+        /// The machine's number of modules.
         modules: usize,
     },
 }
 
 impl DesignConfig {
-    /// The options of the protocol, as far as the design decides them.
+    /// The protocol's options, as far as the design decides their values.
     pub fn options(&self) -> Options {
         Options {
             write: self.l2_write.of_protocol(),
@@ -90,15 +90,15 @@ impl DesignConfig {
         }
     }
 
-    /// Whether the host takes part: only machines that have one can be timed under it.
+    /// True if the host takes part: only machines with a host can be timed under this design.
     pub fn has_host(&self) -> bool {
         self.placement.has_host()
     }
 
-    /// What a model of `machine` under this design is built from.
+    /// Builds the input for a model of `machine` under this design.
     ///
     /// # Errors
-    /// The machine cannot do what the design asks of it.
+    /// Fails if the machine cannot provide the features required by the design.
     pub fn build(&self, machine: &MachineConfig) -> Result<Built, Unfit> {
         if let Some(reason) = self.links.refused_by(machine) {
             return Err(Unfit::Links(reason));
@@ -150,7 +150,7 @@ impl DesignConfig {
         })
     }
 
-    /// Who decides at the boundaries of a machine.
+    /// The decision maker for kernel boundaries on a machine.
     fn boundaries(&self, machine: &MachineConfig) -> Decider {
         let Elision::Cpelide(cpelide) = self.elision else { return Decider::Never(self.boundary.when()) };
         let (options, topology) = (self.options(), &machine.topology);
@@ -163,7 +163,7 @@ impl DesignConfig {
     }
 }
 
-/// Whether blocks are spread over slices of the GPUs or of the host whose number is no power of two.
+/// True if blocks are spread over slices, in the GPUs or the host, whose number is not a power of two.
 fn spreads_unevenly(machine: &MachineConfig) -> bool {
     let is_spread = machine.stack.as_ref().is_some_and(|stack| stack.interleave() < stack.block_bytes);
     let of_host = machine.coherent_host().map_or(1, |host| host.directory.controllers);

@@ -1,4 +1,4 @@
-//! Coherence: which protocol of the catalogue, and what a user may choose of it.
+//! Coherence axis: the protocol from the catalogue, with its user-selectable options.
 
 use crate::DesignConfig;
 use crate::axis::Axis;
@@ -12,21 +12,22 @@ use tombolo_protocol::nmoesi::{self, NmoesiOptions};
 use tombolo_protocol::options::{self, BulkInvalidation, Choice, Facts};
 
 choice! {
-    /// Which lines of an L2 a software bulk invalidation drops.
+    /// The L2 lines dropped by a software bulk invalidation.
     pub enum Invalidate {
         /// All of them.
         All = "all",
-        /// Those homed elsewhere.
+        /// Lines homed elsewhere.
         Remote = "remote",
-        /// None of them, nor is anything released: an upper bound that promises nothing. Source: NUMA-GPU, figure 9.
+        /// No lines, and nothing is released either: an upper bound without any promise. Source: NUMA-GPU,
+        /// figure 9.
         None = "none",
     }
 }
 
 choice! {
-    /// Where lines of other modules are read and written, where memory is the ordering point.
+    /// The place for reads and writes to remote modules' lines, if memory is the ordering point.
     pub enum Remote {
-        /// At the memory of their home, past every L2. Source: CPElide, section V: remote reads are not cached.
+        /// At their home's memory, bypassing every L2. Source: CPElide, section V: remote reads are not cached.
         Memory = "memory",
         /// In the own L2, then in the home's. Source: CPElide's public simulator.
         Cached = "cached",
@@ -34,33 +35,34 @@ choice! {
 }
 
 choice! {
-    /// What becomes of the bytes that a kernel has written to blocks of host memory.
+    /// The treatment applied to bytes written by a kernel to host-memory blocks.
     pub enum KernelEnd {
-        /// The next launch merges the blocks that several GPUs share; host code synchronises block by block. Source: UMH, 4.2.1.
+        /// The next launch merges blocks shared by several GPUs; host code synchronises block by block. Source:
+        /// UMH, 4.2.1.
         MergeShared = "merge-shared",
         /// The kernel's end writes them all back. Source: UMH, section 4.2, figure 6a.
         FlushAll = "flush-all",
     }
 }
 
-/// Who keeps caches coherent, and how.
+/// The coherence protocol, together with its user-selectable options.
 #[derive(Clone, Copy, Debug)]
 pub struct Coherence {
     protocol: &'static str,
     facts: &'static Facts,
-    /// Which lines of an L2 a bulk invalidation drops.
+    /// The lines dropped from an L2 by a bulk invalidation.
     pub invalidate: Invalidate,
-    /// Whether an L2 tells the home when it evicts the last clean line of a region.
+    /// Set when an L2 notifies the home after evicting the last clean line in a region.
     pub downgrade: bool,
-    /// Whether L1 caches obey acquires.
+    /// Set when L1 caches obey acquires.
     pub l1_coherent: bool,
-    /// Where lines of other modules are read and written.
+    /// The place for reads and writes to remote modules' lines.
     pub remote: Remote,
-    /// Whether an owner sends a block to the client that asked for it, past its home.
+    /// Set when an owner sends a block directly to the requesting client, bypassing its home.
     pub peer_transfer: bool,
-    /// Whether clean blocks leave without a word to their home.
+    /// Set when clean blocks are evicted without a message to their home.
     pub silent_eviction: bool,
-    /// What becomes of the bytes that a kernel has written.
+    /// The treatment of bytes written by a kernel.
     pub kernel_end: KernelEnd,
 }
 
@@ -79,7 +81,7 @@ impl Hash for Coherence {
     }
 }
 
-/// The keys of all protocols, each with the choice of a protocol that it makes.
+/// The keys for all protocols, each with its related protocol choice.
 const KEYS: [(Choice, Key); 7] = [
     (
         Choice::BulkInvalidation,
@@ -136,17 +138,17 @@ fn keys_of(facts: &Facts) -> impl Iterator<Item = &'static str> {
 }
 
 impl Coherence {
-    /// Name of the protocol in the catalogue.
+    /// The protocol's name in the catalogue.
     pub fn protocol(&self) -> &'static str {
         self.protocol
     }
 
-    /// What is known of the protocol.
+    /// Static facts about the protocol.
     pub fn facts(&self) -> &'static Facts {
         self.facts
     }
 
-    /// Why it cannot promise more than it does.
+    /// The reason for which the protocol cannot promise more.
     pub(crate) fn weakness(&self) -> String {
         if self.invalidate == Invalidate::None {
             return "L2 caches that ignore bulk invalidations keep stale lines".to_owned();
@@ -154,7 +156,7 @@ impl Coherence {
         format!("{} gives no stronger guarantee", self.protocol)
     }
 
-    /// The protocol's word for what a bulk invalidation drops.
+    /// The bulk invalidation option in the protocol crate that corresponds to this key.
     pub(crate) fn bulk(&self) -> BulkInvalidation {
         match self.invalidate {
             Invalidate::All => BulkInvalidation::All,
@@ -163,7 +165,7 @@ impl Coherence {
         }
     }
 
-    /// The protocol's word for where lines of other modules are read and written.
+    /// The corresponding option in the protocol crate for accesses to other modules' lines.
     pub(crate) fn remote(&self) -> options::Remote {
         match self.remote {
             Remote::Memory => options::Remote::Memory,
@@ -171,7 +173,7 @@ impl Coherence {
         }
     }
 
-    /// The protocol's words for what is chosen of NMOESI.
+    /// The corresponding NMOESI options in the protocol crate.
     pub(crate) fn nmoesi(&self) -> NmoesiOptions {
         let kernel_end = match self.kernel_end {
             KernelEnd::MergeShared => nmoesi::KernelEnd::MergeShared,

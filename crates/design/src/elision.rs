@@ -1,4 +1,4 @@
-//! Elision: who leaves out synchronisation at kernel boundaries that nothing needs.
+//! Elision axis: the component that elides needless synchronisation at kernel boundaries.
 
 use crate::DesignConfig;
 use crate::axis::{axis, option};
@@ -10,72 +10,75 @@ use tombolo_protocol::elision::{self, HomeAware, Operations, TableConfig};
 use tombolo_types::Clock;
 
 axis! {
-    /// Who removes needless synchronisation at kernel boundaries.
+    /// Removal of needless synchronisation at kernel boundaries.
     pub enum Elision { Never, Cpelide } refused by conflict
 }
 
 option! {
-    /// Nobody: every boundary synchronises.
+    /// None: every boundary synchronises.
     pub struct Never = "none" {}
 }
 
 option! {
-    /// The command processor, by a table of what each module's L2 may hold of each array. Source: CPElide, section III.
+    /// The command processor, with a table of each L2's possible contents for each array. Source: CPElide, section
+    /// III.
     pub struct Cpelide = "cpelide" {
-        /// What a kernel tells the command processor of the arrays it uses.
+        /// Kernels' statements to the command processor on their arrays.
         labels: Labelling = Labelling::Ranges,
-        /// What an operation on an L2 reaches.
+        /// Reach of an L2 operation.
         operations: Reached = Reached::Cache,
-        /// What the table knows.
+        /// Table's knowledge.
         table: Table = Table::Cpelide,
         /// Rows of the table. Source of the default: CPElide, section III-A: eight structures of eight kernels.
         entries: u16 = 64,
-        /// Arrays of a kernel that have rows of their own; more are combined. Source of the default: CPElide, section III-A.
+        /// Arrays per kernel with rows of their own; more are combined. Source of the default: CPElide, section
+        /// III-A.
         structures: u16 = 8,
-        /// Ranges that a row may have of each module. Source of the default: assumed, see the chiplet table.
+        /// Ranges per row and module. Source of the default: assumed, explained in the chiplet table.
         ranges: u16 = 1,
-        /// An array that labels leave out, to see a wrong label caught.
+        /// An array omitted from labels, to see a wrong label caught.
         drop: ArrayName = ArrayName(None),
     }
 }
 
 choice! {
-    /// What kernels are labelled with. `modes`, `ranges` and `exact` are sound.
+    /// Contents of the labels on kernels. The options `modes`, `ranges` and `exact` are sound.
     pub enum Labelling {
-        /// Each array's mode. Source: CPElide, listing 1.
+        /// Each array's access mode. Source: CPElide, listing 1.
         Modes = "modes",
-        /// And the range that each module uses. Source: CPElide, listing 2.
+        /// In addition, the range used by each module. Source: CPElide, listing 2.
         Ranges = "ranges",
-        /// And the lines that each module uses.
+        /// In addition, the exact lines used by each module.
         Exact = "exact",
-        /// And an equal part for each module, whatever it uses: wrong where there are halos.
+        /// In addition, an equal part for each module, regardless of actual use: wrong if kernels access halos.
         Split = "split",
-        /// Each array's mode, and that no boundary matters. Source: CPElide's public simulator.
+        /// Each array's access mode, and an assertion that no boundary matters. Source: CPElide's public simulator.
         Asserted = "asserted",
     }
 }
 
 choice! {
-    /// What an operation on an L2 reaches.
+    /// Reach of an L2 operation.
     pub enum Reached {
         /// The whole cache. Source: CPElide, section III.
         Cache = "cache",
-        /// The lines of the rows that ask for it. Source: CPElide, section VI.
+        /// Only the lines in the rows that request the operation. Source: CPElide, section VI.
         Range = "range",
     }
 }
 
 choice! {
-    /// What a table knows.
+    /// The information available to a table.
     pub enum Table {
-        /// Which module uses what. Source: CPElide, section III.
+        /// The modules using each array. Source: CPElide, section III.
         Cpelide = "cpelide",
-        /// And where pages are homed: an L2 that holds lines of its own module only is touched for no others.
+        /// In addition, the homes of pages: if L2s hold only local lines, an operation targets only the lines'
+        /// homes.
         HomeAware = "home-aware",
     }
 }
 
-/// The name of an array of a program, or of none. Names are kept for the life of the process.
+/// The name of an array in a program, or no name. Names are kept for the lifetime of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArrayName(Option<&'static str>);
 
@@ -83,7 +86,7 @@ pub struct ArrayName(Option<&'static str>);
 const NO_ARRAY: &str = "none";
 
 impl ArrayName {
-    /// The name; none where nothing is named.
+    /// The array's name; `None` if the value names no array.
     pub fn name(self) -> Option<&'static str> {
         self.0
     }
@@ -111,7 +114,7 @@ impl Quantity for ArrayName {
 }
 
 impl Cpelide {
-    /// The sizes of the table. `sharing`: see [`TableConfig::sharing`].
+    /// The table's sizes. `sharing`: see [`TableConfig::sharing`].
     pub fn config(&self, sharing: u8) -> TableConfig {
         let operations = match self.operations {
             Reached::Cache => Operations::Cache,
@@ -121,7 +124,7 @@ impl Cpelide {
     }
 }
 
-/// What a table takes an L2 to hold must be what the protocol's L2s do.
+/// A table's assumption about L2 contents must match the protocol's L2s.
 fn conflict(chosen: &Elision, _: &'static str, design: &DesignConfig) -> Option<Conflict> {
     let Elision::Cpelide(cpelide) = chosen else { return None };
     let facts = design.coherence.facts();
@@ -135,24 +138,24 @@ fn conflict(chosen: &Elision, _: &'static str, design: &DesignConfig) -> Option<
     None
 }
 
-/// What decides at a machine's boundaries.
+/// The decision maker for a machine's kernel boundaries.
 #[derive(Clone, Debug)]
 pub enum Decider {
-    /// Nobody elides; when stores are released.
+    /// No elision, with the given release time for stores.
     Never(elision::When),
     /// A table.
     Table {
-        /// Its options.
+        /// The table's options.
         cpelide: Cpelide,
-        /// Its sizes.
+        /// The table's sizes.
         config: TableConfig,
-        /// What an L2 may hold at a boundary.
+        /// An L2's possible contents at a boundary.
         holds: elision::Holds,
     },
 }
 
 impl Decider {
-    /// One at the start of a program, for a machine of `modules` modules.
+    /// A new decision maker for the start of a program, on a machine with `modules` modules.
     pub fn new_table(&self, modules: u8) -> Box<dyn elision::Elision + Send> {
         match self {
             Decider::Never(when) => Box::new(elision::Never::new(*when, modules)),

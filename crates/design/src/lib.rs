@@ -1,8 +1,9 @@
-//! Designs: memory systems, each one option on every axis.
+//! Designs: memory systems, described by a single option on every axis.
 //!
-//! An axis is a file here: its options, the keys that each of them reads, and what it builds. A design is a TOML file that
-//! picks one option an axis (`links = "turning"`, or a table `[links]` with `kind = "turning"` and keys of that option).
-//! Designs that ship are in `presets`. [`DesignConfig::build`] is the one place where options become what a model needs.
+//! An axis is a file in this crate: its options, the keys that each option reads, and the values it builds. A
+//! design is a TOML file that chooses an option per axis (`links = "turning"`, or a table `[links]` with
+//! `kind = "turning"` and the option's keys). Shipped designs are in `presets`. [`DesignConfig::build`] is the only
+//! place that converts options into a model's inputs.
 //!
 //! ```
 //! let mut hmg = tombolo_design::design("hmg")?;
@@ -19,8 +20,8 @@
 //! | another option | - | the axis, beside its declaration |
 //! | a design | in `presets` | `preset.rs` |
 //!
-//! Not here: how an option acts. Rules of values are in crate `protocol`, times in crate `model`, and which page goes where
-//! is decided from a program's streams in crate `system`.
+//! Not in this crate: the effect of an option. Rules about values are in crate `protocol`, times in crate `model`,
+//! and crate `system` decides page locations from a program's streams.
 //!
 //! Read `axis.rs` next, then `links.rs`.
 
@@ -64,19 +65,19 @@ use tombolo_machine::spelling::AxisInfo;
 use tombolo_machine::tree::Table;
 use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed};
 
-/// Declares the axes: the configuration, its reader, its record and its documentation. A file must choose on each axis, unless
-/// a default follows it.
+/// Declares the axes with the derived configuration, reader, record and documentation. A file must choose an option
+/// on each axis, unless the declaration gives a default.
 macro_rules! axes {
     ($($(#[doc = $doc:literal])+ $axis:ident: $Axis:ty $(= $default:expr)?),+ $(,)?) => {
-        /// A memory system, checked.
+        /// A checked memory system.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct DesignConfig {
             /// Name of the preset, or of the user's file.
             pub name: String,
-            /// One line for lists.
+            /// A one-line description for lists.
             pub description: String,
             $($(#[doc = $doc])+ pub $axis: $Axis,)+
-            /// What a program may rely on.
+            /// The guarantees that a program may rely on.
             pub promises: Promises,
         }
 
@@ -90,7 +91,7 @@ macro_rules! axes {
                 })
             }
 
-            /// The first option that cannot stand beside the others, with the reason.
+            /// The first conflict between two options, with the reason.
             fn conflict(&self) -> Option<Conflict> {
                 None
                     $(.or_else(|| Axis::conflict(&self.$axis, stringify!($axis), self)))+
@@ -110,10 +111,10 @@ macro_rules! axes {
             }
         }
 
-        /// The names of the axes, in the order of files.
+        /// The names of all axes, in the order used in files.
         pub const AXES: &[&str] = &[$(stringify!($axis)),+];
 
-        /// The keys of each axis, in the order of [`AXES`].
+        /// The keys for each axis, in the order of [`AXES`].
         static KEYS: LazyLock<Vec<Vec<Key>>> =
             LazyLock::new(|| vec![$(axis::section::<$Axis>(concat!($($doc),+).trim_ascii_start(), || {
                 let default: Option<$Axis> = axis::default!($($default)?);
@@ -127,27 +128,27 @@ macro_rules! axes {
 }
 
 axes! {
-    /// Who keeps caches coherent, and how.
+    /// Coherence protocol of the caches.
     coherence: Coherence,
-    /// Who removes needless synchronisation at kernel boundaries.
+    /// Removal of needless synchronisation at kernel boundaries.
     elision: Elision,
-    /// When a kernel's stores are released, where nothing is elided.
+    /// Release time for a kernel's stores, if nothing is elided.
     boundary: Boundary = Boundary::EndThenLaunch(boundary::EndThenLaunch {}),
-    /// When an L1 passes a store on.
+    /// When an L1 forwards a store.
     l1_write: WritePolicy,
-    /// When an L2 passes a store on.
+    /// When an L2 forwards a store.
     l2_write: WritePolicy,
-    /// When the cache in front of memory (L3), where a machine has one, passes a store on.
+    /// When the cache in front of memory (L3), if the machine has one, forwards a store.
     l3_write: WritePolicy = WritePolicy::Back(write_policy::Back {}),
     /// L1 caches under an acquiring poll that has not found its flag.
     polls: Polls = Polls::KeepL1(polls::KeepL1 {}),
-    /// How an L2's ways are shared between data of its own module and of others.
+    /// Division of an L2's ways between local data and remote data.
     capacity: Capacity,
-    /// Which module a page's memory is on.
+    /// Module whose memory holds a page.
     placement: Placement,
-    /// Which module runs a CTA.
+    /// Module that runs a CTA.
     scheduling: Scheduling,
-    /// What the links between modules and GPUs can do.
+    /// Ability of links between modules and GPUs.
     links: Links,
 }
 
@@ -158,7 +159,7 @@ const OWN_KEYS: &[Key] = &[
     Key::required::<Promises>("promises", "What a program may rely on."),
 ];
 
-/// Earlier spellings, each with today's.
+/// Earlier spellings, each with the current spelling.
 const ALIASES: &[(&str, &str)] = &[
     ("l2_capacity", "capacity"),
     ("cta_scheduling", "scheduling"),
@@ -199,15 +200,15 @@ impl Described for DesignConfig {
     }
 }
 
-/// The description of the design called `name`: a preset, or the path of a `.toml` file.
+/// The description for the design called `name`: a preset, or the path to a `.toml` file.
 ///
 /// # Errors
-/// There is none, or it cannot be read.
+/// Fails if the design does not exist, or cannot be read.
 pub fn design(name: &str) -> Result<Description<DesignConfig>, ConfigError> {
     Description::named(name)
 }
 
-/// The designs that ship.
+/// The shipped designs.
 pub fn list_designs() -> Vec<Listed> {
     list::<DesignConfig>()
 }

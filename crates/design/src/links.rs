@@ -1,4 +1,4 @@
-//! Links: what the links between modules and GPUs can do.
+//! Links axis: abilities of the links between modules and GPUs.
 
 use crate::axis::{axis, option};
 use tombolo_machine::MachineConfig;
@@ -6,7 +6,7 @@ use tombolo_machine::machine::FabricShape;
 use tombolo_types::{Ps, Rate};
 
 axis! {
-    /// What the links between modules and GPUs can do.
+    /// Ability of links between modules and GPUs.
     pub enum Links { Static, Turning, Infinite }
 }
 
@@ -15,17 +15,17 @@ option! {
     pub struct Static = "static" {}
 }
 
-/// Cycles between two looks at a link. Source: NUMA-GPU, section 4.1: a moderate 5K cycles.
+/// Cycles between two successive samples of a link. Source: NUMA-GPU, section 4.1: a moderate 5K cycles.
 pub const SAMPLE_TIME: u32 = 5_000;
-/// Cycles that a lane takes to turn. Source: NUMA-GPU, section 4.1: a pessimistic 100 cycles.
+/// Cycles needed by a lane to turn. Source: NUMA-GPU, section 4.1: a pessimistic 100 cycles.
 const SWITCH_TIME: u32 = 100;
 
 option! {
-    /// Lanes between GPUs and their switch turn toward the way that is saturated. Source: NUMA-GPU, section 4.
+    /// Lanes between GPUs and their switch turn toward the saturated direction. Source: NUMA-GPU, section 4.
     pub struct Turning = "turning" {
-        /// Cycles of the SM clock between two looks at a link. Source of the default: NUMA-GPU, section 4.1.
+        /// Cycles of the SM clock between two link samples. Source of the default: NUMA-GPU, section 4.1.
         sample_time: u32 = SAMPLE_TIME,
-        /// Cycles of the SM clock that a lane takes to turn once its packets have drained. Source of the default:
+        /// Cycles of the SM clock for a lane to turn after its packets have drained. Source of the default:
         /// NUMA-GPU, section 4.1.
         switch_time: u32 = SWITCH_TIME,
     }
@@ -36,23 +36,22 @@ option! {
     pub struct Infinite = "infinite" {}
 }
 
-/// How lanes turn.
+/// The times for turning lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurningTimes {
-    /// Between two looks at a link, above zero.
+    /// Time between two samples of a link, above zero.
     pub sample_time: Ps,
-    /// From the end of a lane's drain until it carries the other way.
+    /// Time from the end of a lane's drain to its first packet in the opposite direction.
     pub switch_time: Ps,
 }
 
 impl Links {
-    /// Whether lanes turn.
+    /// True if lanes turn.
     pub fn turn(self) -> bool {
         matches!(self, Links::Turning(_))
     }
 
-    /// Cycles of the SM clock between two looks at a link; of links that nobody looks at, those that turning links have
-    /// by default.
+    /// Cycles of the SM clock between two link samples; for links without samples, the default for turning links.
     pub fn sample_time(self) -> u32 {
         match self {
             Links::Turning(turning) => turning.sample_time,
@@ -60,7 +59,8 @@ impl Links {
         }
     }
 
-    /// How lanes turn on `machine`; `None` where they do not, or where there is no switch to turn at.
+    /// The turning times on `machine`; `None` if lanes do not turn, or if the machine has no switch at which to
+    /// turn.
     pub(crate) fn times(self, machine: &MachineConfig) -> Option<TurningTimes> {
         let Links::Turning(turning) = self else { return None };
         let cycles = |count: u32| machine.sm.clock.span(count.into());
@@ -70,7 +70,7 @@ impl Links {
         })
     }
 
-    /// Why the links of `machine` cannot do so.
+    /// The reason why the links in `machine` lack these abilities, if any.
     pub(crate) fn refused_by(self, machine: &MachineConfig) -> Option<&'static str> {
         let link = &machine.gpu_link;
         if !self.turn() || machine.topology.gpus == 1 {
@@ -91,7 +91,7 @@ impl Links {
         }
     }
 
-    /// `machine` with these links, and without those that have nothing on the other side.
+    /// `machine` with these links applied, and without links to nowhere.
     pub(crate) fn of_machine(self, machine: &MachineConfig) -> MachineConfig {
         let mut machine = machine.clone();
         if matches!(self, Links::Infinite(_)) {

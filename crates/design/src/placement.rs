@@ -1,4 +1,4 @@
-//! Placement: which module a page's memory is on, and what moves it.
+//! Placement axis: the module whose memory holds a page, and the events that move the page.
 
 use crate::DesignConfig;
 use crate::axis::{axis, option};
@@ -11,7 +11,7 @@ use tombolo_protocol::publication::Publication;
 use tombolo_types::Promise;
 
 axis! {
-    /// Which module a page's memory is on, and what moves it.
+    /// Module that holds a page, and events that move it.
     pub enum Placement {
         FirstTouch, InterleavedLine, InterleavedPage, UnifiedMemory, UnifiedMemoryHints, Duplicated, RemoteDemandLoads,
         Published, PinnedOnHost, CachedInGpus, CopiedFromHost, UnifiedMemoryCuda6
@@ -19,16 +19,16 @@ axis! {
 }
 
 option! {
-    /// That of the first SM to touch it. Source: HMG, section VI.
+    /// The first touching SM's module. Source: HMG, section VI.
     pub struct FirstTouch = "first-touch" {
-        /// Module that has a page which several touch first, at one logical time. Source of the default: assumed; no paper says
-        /// who wins such a race, and a fixed winner would have all that modules share.
+        /// Module with a page that several touch first, at one logical time. Source of the default: assumed; no
+        /// paper specifies the winner, and a fixed winner would own all shared pages.
         ties: Ties = Ties::Fair,
     }
 }
 
 option! {
-    /// Lines round robin over all modules; with a directory, the regions of its entries.
+    /// Lines round robin over all modules; with a directory, regions of its entries.
     pub struct InterleavedLine = "interleaved-line" {}
 }
 
@@ -38,216 +38,222 @@ option! {
 }
 
 option! {
-    /// That of the first GPU to touch it; then that of whoever touches it, by a fault. Source: GPS, section 6.
+    /// First toucher's GPU memory; then each later toucher's, moved by a fault. Source: GPS, section 6.
     pub struct UnifiedMemory = "unified-memory" {
-        /// Whether readers get copies of their own until somebody writes. Source: CUDA's read-mostly advice.
+        /// Readers get copies of their own until somebody writes. Source: CUDA's read-mostly advice.
         read_mostly: bool = false,
-        /// Whether a page that thrashes stays where it is for a while. Source: NVIDIA's open driver, uvm_perf_thrashing.c.
+        /// A thrashing page stays in its place for a certain time. Source: NVIDIA's open driver,
+        /// uvm_perf_thrashing.c.
         pinning: bool = false,
-        /// Whether the host takes part: pages are in its memory at first, and it faults as GPUs do. Source: Landaverde et al.,
-        /// "An Investigation of Unified Memory Access Performance in CUDA", HPEC 2014.
+        /// The host takes part: pages start in host memory, and the host faults as GPUs do. Source: Landaverde et
+        /// al., "An Investigation of Unified Memory Access Performance in CUDA", HPEC 2014.
         host: bool = false,
-        /// As under `first-touch`.
+        /// Like `first-touch`.
         ties: Ties = Ties::Fair,
     }
 }
 
 option! {
-    /// That of the GPU that writes it; others use it from afar, or have it moved before a kernel. Source: GPS, section 6.
+    /// The writing GPU's memory; other GPUs access it remotely, or it moves before a kernel. Source: GPS,
+    /// section 6.
     pub struct UnifiedMemoryHints = "unified-memory-hints" {
-        /// Whether pages move before a kernel to its only user or writer.
+        /// Pages move before a kernel to their only user or writer.
         prefetch: bool = true,
-        /// As under `first-touch`.
+        /// Like `first-touch`.
         ties: Ties = Ties::Fair,
     }
 }
 
 option! {
-    /// Every GPU has a copy of all, and sends what it has written behind each kernel. Source: GPS, section 6.
+    /// Every GPU has a full copy of memory, and sends its writes after each kernel. Source: GPS, section 6.
     pub struct Duplicated = "duplicated" {
-        /// What is sent.
+        /// Data sent.
         copied: Copied = Copied::Hull,
-        /// Whether a GPU sends as soon as its own part of a kernel has ended, while others still run.
+        /// A GPU sends as soon as its own part of a kernel has ended, while others still run.
         overlap: bool = false,
     }
 }
 
 option! {
-    /// That of the GPU that wrote it last, as of the kernel before. Source: GPS, section 6.
+    /// The latest writer's GPU, as of the previous kernel. Source: GPS, section 6.
     pub struct RemoteDemandLoads = "remote-demand-loads" {
-        /// As under `first-touch`.
+        /// Like `first-touch`.
         ties: Ties = Ties::Fair,
     }
 }
 
 option! {
-    /// In the memory of every subscriber: loads find it there, and what is stored is sent to all. Source: GPS, section 3.
+    /// Every subscriber's memory: loads are local, stores go to all subscribers. Source: GPS, section 3.2.
     pub struct Published = "published" {
-        /// Who subscribes.
+        /// Subscribers.
         subscriptions: Subscriptions = Subscriptions::Automatic,
-        /// Of `manual`: arrays, or bytes of them, with the GPUs that subscribe to their pages. All other pages are where they
-        /// are first touched, as without publishing. Source: GPS, section 4: cuMemAdvise.
+        /// For `manual`: arrays, or byte ranges in arrays, with the GPUs that subscribe to their pages. All other
+        /// pages are unpublished, at their first touch. Source: GPS, section 4: cuMemAdvise.
         by_hand: Subscribed = Subscribed::NOTHING,
-        /// Iterations in which accesses are tracked, with what comes before the first. An iteration is the shortest stretch of
-        /// launches that repeats over half of the program or more. Source of the default: GPS, section 4, Listing 1.
+        /// Iterations with tracked accesses, including all work before the first. An iteration is the shortest
+        /// stretch of launches that repeats over at least half of the program. Source of the default: GPS, section
+        /// 4, Listing 1.
         profiled: u32 = 1,
-        /// Whether what is published takes a place in the L2 of a subscriber that does not hold its line.
+        /// Published data is also allocated in a subscriber's L2 if the L2 does not hold the line.
         allocates: bool = false,
-        /// As under `first-touch`.
+        /// Like `first-touch`.
         ties: Ties = Ties::Fair,
     }
 }
 
 option! {
-    /// The host's, for good: GPUs load and store lines of it (zero-copy). Source: UMH, section 1.
+    /// Host memory, for good: GPUs load and store its lines (zero-copy). Source: UMH, section 1.
     pub struct PinnedOnHost = "pinned-on-host" {}
 }
 
 option! {
-    /// The host's, blocks of which the memories of GPUs cache. Source: UMH, section 3.
+    /// Host memory, with blocks cached in GPU memory. Source: UMH, section 3.
     pub struct CachedInGpus = "cached-in-gpus" {}
 }
 
 option! {
-    /// That of one GPU: the program copies what its host has written there, and back what its host reads. Source: UMH, section 1.
+    /// A single GPU's: the program copies host writes there, and back for host reads. Source: UMH, section 1.
     pub struct CopiedFromHost = "copied-from-host" {
-        /// Which GPU has which page. Source of the default: UMH, section 6.1.1: ranges of the other GPUs are used from afar.
+        /// Assignment of pages to GPUs. Source of the default: UMH, section 6.1.1: remote ranges are accessed
+        /// remotely.
         ranges: Ranges = Ranges::Contiguous,
-        /// Where arrays are that kernels only read. Source of the default: UMH, section 6.1.1, as for ranges.
+        /// Location of arrays only read by kernels. Source of the default: UMH, section 6.1.1, as for ranges.
         inputs: Inputs = Inputs::Divided,
     }
 }
 
 option! {
-    /// That of GPU 0: all arrays go there before a kernel and back before the host works. Source: UMH, section 1, Figure 3.
+    /// GPU 0's: all arrays go there before a kernel and back before the host works. Source: UMH, section 1,
+    /// Figure 3.
     pub struct UnifiedMemoryCuda6 = "unified-memory-cuda6" {}
 }
 
 choice! {
-    /// Winner among modules that touch a page first at one logical time.
+    /// The winning module, if several touch a page first at one logical time.
     pub enum Ties {
-        /// One by a hash of page and module.
+        /// The winner is chosen by a hash of page and module.
         Fair = "fair",
-        /// The one with the smallest number.
+        /// The winner is the module with the smallest number.
         FirstSocket = "first-socket",
     }
 }
 
 choice! {
-    /// Which GPU's memory has which page of what is copied from the host.
+    /// The assignment of pages to GPU memories, for data copied from the host.
     pub enum Ranges {
-        /// Of each array, by whole pages, GPU `i` the `i`-th part of as many as there are GPUs.
+        /// Each array is split by whole pages into a part per GPU; GPU `i` has the `i`-th part.
         Contiguous = "contiguous",
-        /// Pages round robin.
+        /// Pages are distributed round robin.
         Interleaved = "interleaved",
     }
 }
 
 choice! {
-    /// Where arrays are that kernels only read, of what is copied from the host.
+    /// The location of input arrays, which kernels only read, for data copied from the host.
     pub enum Inputs {
-        /// In parts, as all arrays.
+        /// Input arrays are divided into parts, like all arrays.
         Divided = "divided",
-        /// Whole in each GPU's memory: each is a target of the copy. Pages that hold lines of another array are not.
+        /// Input arrays are whole in each GPU's memory: each GPU is a copy target. Pages shared with another array
+        /// are excluded.
         Replicated = "replicated",
     }
 }
 
 choice! {
-    /// Who subscribes to published pages.
+    /// The subscribers to published pages.
     pub enum Subscriptions {
-        /// Everybody, until it is known who accesses a page: they are its subscribers from then on. Source: GPS, section 3.2,
-        /// subscribed by default.
+        /// Everybody, until a page's users are known: from then on only the users subscribe. Source: GPS, section
+        /// 3.2, subscribed by default.
         Automatic = "automatic",
-        /// Who touches a page first, and who loads from it, from its first load on. Source: GPS, section 3.2, unsubscribed by
-        /// default.
+        /// The first toucher, and each GPU that loads from the page, from its first load on. Source: GPS, section
+        /// 3.2, unsubscribed by default.
         OnRead = "on-read",
-        /// Everybody. Source: GPS, section 7.3, without subscription tracking.
+        /// Everybody, permanently. Source: GPS, section 7.3, without subscription tracking.
         All = "all",
-        /// Whom `by_hand` names. Source: GPS, section 3.2, manual tracking.
+        /// The GPUs named in `by_hand`. Source: GPS, section 3.2, manual tracking.
         Manual = "manual",
     }
 }
 
 choice! {
-    /// What GPUs with copies of all memory send each other behind a kernel.
+    /// The data sent after a kernel between GPUs with full copies of memory.
     pub enum Copied {
-        /// Of each array, all between the first and the last byte that the GPU has written, to every other. Source: GPS,
-        /// section 6.
+        /// For each array, all bytes between the first and the last byte written by the GPU, to every other GPU.
+        /// Source: GPS, section 6.
         Hull = "hull",
-        /// What others read before it is written again, as a programmer who knows the halos would: two ranges of an array in
-        /// one call where carrying what lies between takes less than a call.
+        /// The bytes that other GPUs read before the next write, as sent by a programmer who knows the halos: two
+        /// ranges in an array share a call if carrying the gap between them takes less time than a call.
         Needed = "needed",
-        /// Nothing, in no time: a bound, whose values are wrong. Source: GPS, section 6, infinite bandwidth.
+        /// Nothing, in no time: an upper bound with wrong values. Source: GPS, section 6, infinite bandwidth.
         Nothing = "nothing",
     }
 }
 
-/// What is copied between a host and GPUs.
+/// The data copied between a host and GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostCopies {
-    /// What the host has written and kernels read, and what kernels have written and the host reads.
+    /// Data written by the host and read by kernels, and data written by kernels and read by the host.
     Needed,
     /// Every array.
     Everything,
 }
 
-/// What moves pages, or what they hold.
+/// The mechanism that moves pages, or their contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Movement {
-    /// Nothing: a page stays where it was placed.
+    /// None: a page stays where it was placed.
     Placed,
-    /// Faults.
+    /// Page faults.
     Faults,
-    /// Advice, taken before kernels where `prefetch` says so.
+    /// Advice, with moves before kernels if `prefetch` is set.
     Hints {
-        /// Whether pages move before a kernel.
+        /// Set when pages move before a kernel.
         prefetch: bool,
     },
-    /// Copies behind kernels, or (`overlap`) behind each GPU's part of one.
+    /// Copies after kernels, or (`overlap`) after each GPU's part of a kernel.
     Copies {
-        /// What is sent.
+        /// The data sent.
         copied: Copied,
-        /// Whether each GPU sends for itself.
+        /// Set when each GPU sends independently.
         overlap: bool,
     },
-    /// Copies from the host before kernels, and back before it works.
+    /// Copies from the host before kernels, and back before the host works.
     HostCopies(HostCopies),
     /// The last writer, before each kernel.
     LatestWriter,
-    /// Subscriptions: what is stored goes to all who have one.
+    /// Subscriptions: every store is sent to all the page's subscribers.
     Published {
-        /// Who subscribes.
+        /// The subscribers.
         subscriptions: Subscriptions,
-        /// Iterations in which accesses are tracked.
+        /// Number of iterations with tracked accesses.
         profiled: u32,
     },
 }
 
-/// How pages are published, as a model is built from it.
+/// The publication settings for pages, as used to build a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Publishes {
-    /// The rules of published pages.
+    /// The rules for published pages.
     pub rules: Publication,
-    /// Whether what is published takes a place in a subscriber's L2.
+    /// Set when published data is allocated in a subscriber's L2.
     pub allocates: bool,
 }
 
-/// How memory is shared, as a model is built from it.
+/// The sharing of memory, as used to build a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// What moves pages.
+    /// The mechanism that moves pages.
     pub movement: Movement,
-    /// The rules of pages that move.
+    /// The rules for migrating pages.
     pub paging: Paging,
-    /// Whether pages that thrash are pinned.
+    /// Set when thrashing pages are pinned.
     pub pins: bool,
-    /// How pages are published, where they are.
+    /// Publication settings, if pages are published.
     pub publishes: Option<Publishes>,
 }
 
 impl Sharing {
-    /// Whether GPUs see what others write before the kernel has ended.
+    /// True if GPUs see other GPUs' writes before the kernel has ended.
     pub fn shows_at_once(&self) -> bool {
         match self.movement {
             Movement::Placed
@@ -259,12 +265,12 @@ impl Sharing {
         }
     }
 
-    /// Whether the host has a memory of its own that the GPUs do not reach, and copies go to and fro.
+    /// True if the host has its own memory, which GPUs cannot access, with copies in both directions.
     pub fn copies_with_host(&self) -> bool {
         matches!(self.movement, Movement::HostCopies(_))
     }
 
-    /// Whether a module's view of pages changes.
+    /// True if a module's view of pages changes over time.
     pub fn moves(&self) -> bool {
         match self.movement {
             Movement::Placed | Movement::Copies { .. } | Movement::HostCopies(_) => false,
@@ -274,16 +280,16 @@ impl Sharing {
 }
 
 impl Sharing {
-    /// The rules of moving pages that explain what its programs may see; `None` where pages stay. An error where what moves
-    /// has no rules that are explored.
+    /// The paging rules that explain the values visible to programs; `None` if pages stay in place.
     ///
     /// # Errors
-    /// Says what moves.
+    /// Names the moving mechanism, if its rules are not explored.
     pub fn explored(&self) -> Result<Option<Paging>, &'static str> {
         match self.movement {
             Movement::Placed => Ok(None),
             Movement::Faults | Movement::Hints { .. } => Ok(Some(self.paging)),
-            // By hand a page has any subscribers: those of a page of all, some of whom leave.
+            // Manual subscriptions allow any subscriber set: model them as a page published to all, with leaving
+            // subscribers.
             Movement::Published { subscriptions: Subscriptions::Manual, .. } => {
                 Ok(Some(Paging { start: Start::PublishedToAll, ..self.paging }))
             }
@@ -296,7 +302,7 @@ impl Sharing {
 }
 
 impl Placement {
-    /// Whether a host takes part whose memory has the data, or a copy of it.
+    /// True if a host takes part whose memory has the data, or a copy.
     pub fn has_host(&self) -> bool {
         match self {
             Placement::PinnedOnHost(_)
@@ -314,7 +320,7 @@ impl Placement {
         }
     }
 
-    /// Winner of first touches at one logical time, where a first touch decides anything.
+    /// Winner for first touches at one logical time, if a first touch decides anything.
     pub fn ties(&self) -> Ties {
         match *self {
             Placement::FirstTouch(FirstTouch { ties })
@@ -332,10 +338,10 @@ impl Placement {
         }
     }
 
-    /// How memory is shared.
+    /// The sharing of memory.
     pub fn sharing(&self) -> Sharing {
         let of = |movement, paging, pins| Sharing { movement, paging, pins, publishes: None };
-        // Whom all pages are mapped for never faults.
+        // A module never faults if all pages are mapped for it.
         let afar = Paging { everybody: true, ..Paging::default() };
         match *self {
             Placement::FirstTouch(_)
@@ -370,7 +376,7 @@ impl Placement {
         }
     }
 
-    /// The most that can be promised with it, and why no more.
+    /// The strongest possible promise, and the reason for its limit.
     pub(crate) fn promise(&self) -> (Promise, &'static str) {
         match self {
             Placement::FirstTouch(_)
@@ -396,7 +402,8 @@ impl Placement {
     }
 }
 
-/// Pages move, or are in several memories, only where an L2 holds lines of its own memory alone: nobody drops them elsewhere.
+/// Pages may move, or reside in several memories, only if an L2 holds lines from its own memory alone: remote
+/// copies would not be dropped.
 fn conflict(placement: &Placement, key: &'static str, design: &DesignConfig) -> Option<Conflict> {
     let (caches_blocks, protocol) = (design.coherence.facts().host, design.coherence.protocol());
     if caches_blocks != matches!(placement, Placement::CachedInGpus(_)) {
@@ -435,7 +442,8 @@ fn conflict(placement: &Placement, key: &'static str, design: &DesignConfig) -> 
     Some(Conflict { key, reason })
 }
 
-/// Copies write memory behind the back of caches: what an L2 holds of another GPU's memory has to go before each kernel.
+/// Copies write memory without the caches' knowledge: L2 lines from another GPU's memory must therefore be dropped
+/// before each kernel.
 fn copies_conflict(placement: &Placement, design: &DesignConfig) -> Option<String> {
     let (facts, word) = (design.coherence.facts(), placement.word());
     let keeps_others = (facts.caches)(Class::SystemRemote, &design.options());
@@ -451,8 +459,8 @@ fn copies_conflict(placement: &Placement, design: &DesignConfig) -> Option<Strin
 }
 
 impl DesignConfig {
-    /// Lines that are placed together on a machine, at least: a page, or, where lines are interleaved, one line. Where
-    /// there is a directory it is one of its regions, for an entry needs one home.
+    /// Minimum number of lines placed together on a machine: a page or, with interleaved lines, a single line. With
+    /// a directory, the minimum is a directory region, because an entry needs a single home.
     pub fn lines_together(&self, machine: &MachineConfig) -> u64 {
         let lines_per_page = machine.page_bytes / machine.line.bytes();
         match self.placement {

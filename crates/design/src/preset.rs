@@ -1,4 +1,4 @@
-//! The designs that ship, embedded in the program. Adding one is a file and a line here.
+//! The shipped designs, embedded in the program. A new design needs a file and a line in this list.
 
 use tombolo_machine::preset::Preset;
 
@@ -8,7 +8,7 @@ macro_rules! presets {
     };
 }
 
-/// Designs, in the order of lists.
+/// Designs, in list order.
 pub(crate) const DESIGNS: &[Preset] = presets!(
     "no-remote-caching",
     "software-flat",

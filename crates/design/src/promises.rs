@@ -1,26 +1,26 @@
-//! Promises: what a program may rely on.
+//! Promises: the guarantees that a program may rely on.
 
 use crate::DesignConfig;
 use tombolo_machine::Conflict;
 use tombolo_machine::quantity::{Plain, Quantity};
 use tombolo_types::{Clock, Promise};
 
-/// The promises of a design: at least one, none twice; `nothing` stands alone.
+/// A design's promises: at least one, without repetition; `nothing` stands alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promises(Vec<Promise>);
 
 impl Promises {
-    /// Whether `promise` is among them.
+    /// True if the design makes `promise`.
     pub fn contains(&self, promise: Promise) -> bool {
         self.0.contains(&promise)
     }
 
-    /// The most that is promised.
+    /// The strongest promise in the list.
     pub fn strongest(&self) -> Promise {
         self.iter().max().unwrap_or(Promise::Nothing)
     }
 
-    /// All, in the order of the file.
+    /// All promises, in file order.
     pub fn iter(&self) -> impl Iterator<Item = Promise> + '_ {
         self.0.iter().copied()
     }
@@ -42,7 +42,8 @@ impl Quantity for Promises {
     }
 }
 
-/// No more than what the protocol gives with the design's options, and no more than what the placement gives.
+/// Checks that the promises exceed neither the protocol's guarantee under the design's options nor the placement's
+/// guarantee.
 pub(crate) fn conflict(design: &DesignConfig) -> Option<Conflict> {
     let options = design.options();
     let of_coherence = design.coherence.facts().promise_with(&options);

@@ -1,4 +1,4 @@
-//! Scheduling: which module runs a CTA.
+//! Scheduling axis: the module that runs a CTA.
 
 use crate::axis::{axis, option};
 use tombolo_machine::MachineConfig;
@@ -6,104 +6,105 @@ use tombolo_types::stream::KernelInfo;
 use tombolo_types::{ModuleId, On};
 
 axis! {
-    /// Which module runs a CTA.
+    /// Module that runs a CTA.
     pub enum Scheduling { Contiguous, Interleaved, Programmed }
 }
 
 option! {
-    /// Each module a block of neighbouring CTAs. Source: HMG, section VI.
+    /// A block of neighbouring CTAs per module. Source: HMG, section VI.
     pub struct Contiguous = "contiguous" {}
 }
 
 option! {
     /// Some neighbouring CTAs for each module in turn. Source: NUMA-GPU, section 3.
     pub struct Interleaved = "interleaved" {
-        /// Neighbouring CTAs of a turn. Source of the default: NUMA-GPU, section 3; UMH, section 6 (SKE): one at a time.
+        /// Neighbouring CTAs per turn. Source of the default: NUMA-GPU, section 3; UMH, section 6 (SKE): one at a
+        /// time.
         cta_chunk: u32 = 1,
     }
 }
 
 option! {
-    /// Each GPU the block of CTAs that the program gives it, and its modules equal blocks of that; equal blocks where the
-    /// program says nothing. Source: GPS, section 6 (programs written for several GPUs).
+    /// Each GPU runs the CTA block that the program gives it, and its modules equal parts; equal blocks if the
+    /// program gives none. Source: GPS, section 6 (programs written for several GPUs).
     pub struct Programmed = "program" {}
 }
 
-/// Which CTAs of a kernel a module runs, in order.
+/// The ordered assignment of a kernel's CTAs to modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CtaCut {
-    /// A block of neighbours.
+    /// A block of neighbouring CTAs.
     Contiguous,
-    /// So many neighbours, then as many for every other module.
+    /// A chunk of neighbouring CTAs, then an equal chunk for every remaining module in turn.
     Interleaved {
-        /// How many, at least one.
+        /// CTAs per chunk, at least 1.
         chunk: u32,
     },
-    /// A block of what the program gives its GPU.
+    /// An equal part of the program's block for the module's GPU.
     Program,
 }
 
-/// CTAs of a launch that one module runs.
+/// A launch's CTAs for a single module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// The first.
+    /// The first CTA.
     pub first: u32,
-    /// Neighbours that are run one after the other.
+    /// Length of a chunk, in consecutive CTAs.
     pub chunk: u32,
-    /// From the first of so many neighbours to the first of the next.
+    /// Distance from the first CTA in a chunk to the first CTA in the next chunk.
     pub step: u32,
-    /// One past the last.
+    /// End of the share, past the last CTA.
     pub end: u32,
 }
 
 impl Share {
-    /// How many.
+    /// Number of CTAs.
     pub fn ctas(&self) -> u32 {
         let (all, step) = (self.end.saturating_sub(self.first), self.step.max(1));
         all / step * self.chunk + (all % step).min(self.chunk)
     }
 
-    /// The CTA that comes behind one.
+    /// The CTA that follows `cta`.
     pub fn after(&self, cta: u32) -> u32 {
         let next = cta + 1;
         if (next - self.first) % self.step < self.chunk { next } else { (next - self.chunk).saturating_add(self.step) }
     }
 
-    /// All of them, in order.
+    /// All CTAs, in order.
     pub fn iter(self) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(self.first), move |cta| Some(self.after(*cta)))
             .take_while(move |cta| *cta < self.end)
     }
 }
 
-/// A machine of so many GPUs and modules a GPU.
+/// A machine's number of GPUs and modules per GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// GPUs.
+    /// Number of GPUs.
     pub gpus: u8,
-    /// Modules of each.
+    /// Number of modules per GPU.
     pub modules_per_gpu: u8,
 }
 
 impl Shape {
-    /// That of a machine.
+    /// The shape of a machine.
     pub fn of(machine: &MachineConfig) -> Shape {
         Shape { gpus: machine.topology.gpus, modules_per_gpu: machine.topology.modules_per_gpu }
     }
 
-    /// One GPU of so many modules.
+    /// A single GPU with `modules` modules.
     pub fn one_gpu(modules: u8) -> Shape {
         Shape { gpus: 1, modules_per_gpu: modules }
     }
 
-    /// Modules in all.
+    /// Total number of modules.
     pub fn modules(self) -> u8 {
         self.gpus * self.modules_per_gpu
     }
 }
 
 impl Scheduling {
-    /// How a grid is cut over the modules.
+    /// The distribution of a grid over the modules.
     pub fn cut(self) -> CtaCut {
         match self {
             Scheduling::Contiguous(_) => CtaCut::Contiguous,
@@ -114,7 +115,7 @@ impl Scheduling {
 }
 
 impl CtaCut {
-    /// What module `module` of `modules` runs, where the program does not cut the grid.
+    /// The share for module `module` among `modules`, if the program does not cut the grid.
     pub fn of(self, ctas: u32, module: u32, modules: u32) -> Share {
         let cut = |index: u32| (u64::from(ctas) * u64::from(index) / u64::from(modules)) as u32;
         match self {
@@ -128,7 +129,7 @@ impl CtaCut {
         }
     }
 
-    /// What `module` runs of a launch of `kernel`; `None` where the launch is not on it.
+    /// The share for `module` in a launch of `kernel`; `None` if the launch does not include the module.
     pub fn share(self, kernel: &KernelInfo, on: On, module: ModuleId, shape: Shape) -> Option<Share> {
         let rank = on.rank(module, shape.gpus, shape.modules_per_gpu)?;
         if self != CtaCut::Program || kernel.parts.is_empty() {
@@ -142,7 +143,7 @@ impl CtaCut {
         Some(Share { first: first + share.first, end: first + share.end, ..share })
     }
 
-    /// Why a launch of `kernel` cannot be cut so, where it cannot.
+    /// The reason for which a launch of `kernel` cannot be cut in this way, if any.
     pub fn defect(self, kernel: &KernelInfo, on: On, shape: Shape) -> Option<String> {
         let parts = &kernel.parts;
         if self != CtaCut::Program || parts.is_empty() {
@@ -157,7 +158,7 @@ impl CtaCut {
     }
 }
 
-/// Parts that a program cuts a launch into: GPUs, or modules where those are its devices.
+/// Number of parts in a program's launch: GPUs, or modules if its devices are modules.
 fn devices(on: On, shape: Shape) -> u32 {
     match on {
         On::All => u32::from(shape.gpus),

@@ -1,4 +1,4 @@
-//! Settings of a machine and its designs, told apart by their paths.
+//! Settings for a machine and its designs, distinguished by their paths.
 
 use crate::DesignConfig;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use tombolo_machine::description::{refuse_unknown_path, settable, starts, tops};
 use tombolo_machine::error::{ConfigError, Place, near};
 use tombolo_machine::{Described, Description, MachineConfig};
 
-/// Applies settings `path=value` in order. A path begins with `machine.` or `design.`, or with a section or key that only
-/// one of the two has. A design's setting applies to each of `designs`; a key of an option applies to those that chose
-/// the option, and to all where none did, so that reading them says why not.
+/// Applies settings `path=value` in order. A path begins with `machine.` or `design.`, or with a section or key
+/// that belongs to only one side. A design setting applies to each design in `designs`. An option's key applies to
+/// the designs that chose the option; if no design did, it applies to all, so that reading them reports the reason.
 ///
 /// # Errors
-/// A setting that is none, or whose path nobody has.
+/// Fails if a setting is malformed, or if neither side has its path.
 pub fn apply(
     settings: &[impl AsRef<str>],
     machine: &mut Description<MachineConfig>,
@@ -24,7 +24,7 @@ pub fn apply(
         let (path, value) = (path.trim(), value.trim());
         let first = path.split('.').next().unwrap_or_default();
         if first == DesignConfig::KIND || starts::<DesignConfig>(first) {
-            // The path is checked even where there is no design to set it on.
+            // The path is checked even without any design to set it on.
             refuse_unknown_path::<DesignConfig>(path, &Arc::from(text))?;
             designs.iter_mut().try_for_each(|design| design.set(path, value))?;
             of_designs.push(path);
@@ -38,7 +38,7 @@ pub fn apply(
     Ok(())
 }
 
-/// Undoes the setting of `path` where the option chosen does not read it, if another design's does.
+/// Undoes the setting of `path` for designs whose chosen option does not read it, if another design's option does.
 fn drop_where_unread(path: &str, designs: &mut [Description<DesignConfig>]) {
     let mut without = designs.to_vec();
     let dropped: Vec<bool> = without.iter_mut().map(|design| design.drop_if_unread(path)).collect();

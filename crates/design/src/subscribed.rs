@@ -1,6 +1,6 @@
-//! Who subscribes to which bytes of which array, as a design says it: `x[0..4096]: 0 1; y: 0 1 2 3`.
+//! Manual subscriptions to arrays or array parts, as written in a design: `x[0..4096]: 0 1; y: 0 1 2 3`.
 //!
-//! The text is the value of a key, not the name of a file: kept results are those of a design's values.
+//! The text is a key's value, not a file name. Kept results therefore depend only on the values in a design.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,29 +8,29 @@ use std::sync::{Mutex, PoisonError};
 use tombolo_machine::quantity::{Form, Plain, Quantity};
 use tombolo_types::Clock;
 
-/// Texts that were read, each once: options are copied.
+/// Texts already read, interned because options are copied.
 static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// Subscriptions by hand.
+/// Manual subscriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subscribed(&'static str);
 
-/// Some bytes of an array, and who subscribes to their pages.
+/// A byte range in an array, with the subscribers to the range's pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The array's name.
     pub array: String,
-    /// Its bytes; `None` for all.
+    /// The byte range; `None` for the whole array.
     pub bytes: Option<Range<u64>>,
-    /// GPUs, by number: at least one.
+    /// GPU numbers: at least one.
     pub gpus: Vec<u8>,
 }
 
 impl Subscribed {
-    /// Nothing is published.
+    /// No published pages.
     pub const NOTHING: Subscribed = Subscribed("nothing");
 
-    /// The parts, in their order.
+    /// The parts, in order.
     pub fn parts(self) -> Vec<Part> {
         if self == Subscribed::NOTHING { Vec::new() } else { parts(self.0).unwrap_or_default() }
     }

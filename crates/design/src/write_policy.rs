@@ -1,4 +1,4 @@
-//! Write policy: when a cache passes a store on.
+//! Write policy axis: the time at which a cache forwards a store.
 
 use crate::DesignConfig;
 use crate::axis::{axis, option};
@@ -6,7 +6,7 @@ use tombolo_machine::Conflict;
 use tombolo_protocol::options::{self, Choice};
 
 axis! {
-    /// When a cache passes a store on.
+    /// When a cache forwards a store.
     pub enum WritePolicy { Through, Back } refused by conflict
 }
 
@@ -21,7 +21,7 @@ option! {
 }
 
 impl WritePolicy {
-    /// The protocol's word for it.
+    /// The corresponding option in the protocol crate.
     pub(crate) fn of_protocol(self) -> options::WritePolicy {
         match self {
             WritePolicy::Through(_) => options::WritePolicy::Through,
@@ -30,8 +30,8 @@ impl WritePolicy {
     }
 }
 
-/// An L1 writes through; an L2 does what its protocol allows; a cache in front of memory may do either, for all reach memory by
-/// it.
+/// An L1 writes through; an L2's policy depends on its protocol; a cache in front of memory may use either policy,
+/// because all accesses reach memory through it.
 fn conflict(policy: &WritePolicy, key: &'static str, design: &DesignConfig) -> Option<Conflict> {
     match policy {
         WritePolicy::Through(_) => None,

@@ -1,4 +1,4 @@
-//! What a user is told about a design that cannot be used, and which spellings there are.
+//! Error messages that a user sees for an unusable design, and the spellings that are accepted.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -7,7 +7,7 @@ use tombolo_design::{AXES, Axis as _, DesignConfig, Links, apply, design};
 use tombolo_machine::{Described, Description, machine};
 use tombolo_protocol::catalogue::EXPECTED;
 
-/// The error of checking design `name` with one setting.
+/// The error from checking design `name` with one setting applied.
 fn refused_design(name: &str, path: &str, value: &str) -> String {
     let mut description = design(name).unwrap();
     description.set(path, value).unwrap();
@@ -142,7 +142,7 @@ fn a_design_of_ones_own_builds_on_a_preset() {
     assert_eq!((config.name.as_str(), config.l2_write.word()), ("hmg-wb", "back"));
 }
 
-/// `text` as a file, checked.
+/// Parses `text` as a design file, and checks it.
 fn own(text: &str) -> Result<DesignConfig, String> {
     Description::parse("mine.toml", text).and_then(|file| file.check()).map_err(|error| error.to_string())
 }
@@ -166,7 +166,7 @@ fn keys_of_an_option_go_when_another_replaces_it() {
     let mut set = design("numa-aware").unwrap();
     set.set("capacity", "shared").unwrap();
     assert_eq!(set.check().unwrap().capacity.word(), "shared");
-    // A key that the new option reads too stays.
+    // A key that the new option also reads is kept.
     let other = own("base = \"numa-static-halves\"\ncoherence = \"software-hierarchical\"\n").unwrap();
     assert_eq!(other.coherence.invalidate.word(), "remote");
 }

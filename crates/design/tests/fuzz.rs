@@ -1,4 +1,5 @@
-//! Damaged designs: always an answer, never a panic; what passes the checks can be written and read back.
+//! Damaged designs: the result is always a value or an error, never a panic; every accepted design can be
+//! serialised.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -12,7 +13,7 @@ const DESIGNS: [&str; 3] = [
     "base = \"numa-coherent\"\n[links]\nkind = \"turning\"\nsample_time = 9\n[capacity]\nkind = \"numa-aware\"\nreset = false\n",
 ];
 
-/// Values of every kind, and words of options.
+/// Values of all types, and option words.
 const VALUES: [&str; 16] = [
     "0",
     "1",
@@ -32,14 +33,14 @@ const VALUES: [&str; 16] = [
     "{ kind = \"static\" }",
 ];
 
-/// One change of a text.
+/// A single change to a text.
 #[derive(Clone, Debug)]
 enum Damage {
-    /// The value on a line becomes one of `VALUES`.
+    /// Replaces the value on a line by an element of `VALUES`.
     Value { line: usize, value: usize },
-    /// A line goes.
+    /// Removes a line from the text.
     Drop { line: usize },
-    /// A byte becomes another.
+    /// Replaces a byte in the text.
     Byte { at: usize, byte: u8 },
 }
 

@@ -1,4 +1,4 @@
-//! What holds for every design that ships.
+//! Properties that hold for every shipped design.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

@@ -1,12 +1,13 @@
-//! Whom an error names: where values do not go together, the one that was set last, not the one that was there before.
+//! Attribution of errors: if values conflict, the error names the value set last, not the older value in the
+//! conflict.
 
 use crate::description::{Described, read};
 use crate::error::{ConfigError, Place};
 use crate::spelling::shown;
 use crate::tree::{Leaf, Table};
 
-/// `error` of reading `tree`, told of the value whose replacement brought it about: a setting, or else a value of a file
-/// that builds on the one where the error stands.
+/// Reattributes an `error` from reading `tree` to the value whose replacement caused it: a setting, or else a value
+/// in a file that builds on the file with the error.
 pub(crate) fn blamed<T: Described>(tree: &Table, error: ConfigError) -> ConfigError {
     let Some((place, key)) = where_from(&error) else { return error };
     let leaves = tree.leaves();
@@ -33,7 +34,7 @@ pub(crate) fn blamed<T: Described>(tree: &Table, error: ConfigError) -> ConfigEr
     error
 }
 
-/// The place and the key of a value of a file that is wrong by itself or beside others.
+/// The place and the key of a wrong file value: a value wrong by itself, or in conflict with other values.
 fn where_from(error: &ConfigError) -> Option<(&Place, &str)> {
     match error {
         ConfigError::Value { place, key, .. } | ConfigError::Refused { place, key, .. } => {
@@ -50,7 +51,7 @@ fn file(place: &Place) -> Option<&str> {
     }
 }
 
-/// The error told of the value at `path`.
+/// The error, reattributed to the value at `path`, with the original place in its reason.
 fn beside(path: &str, leaf: &Leaf, error: ConfigError) -> ConfigError {
     let (place, key, value, reason) = match error {
         ConfigError::Value { place, key, value, expected } => (place, key, value, format!("expected {expected}")),
@@ -65,7 +66,7 @@ fn beside(path: &str, leaf: &Leaf, error: ConfigError) -> ConfigError {
     }
 }
 
-/// The error at another place.
+/// The same error, reported at a different place.
 fn at(place: Place, error: ConfigError) -> ConfigError {
     match error {
         ConfigError::Value { key, value, expected, .. } => ConfigError::Value { place, key, value, expected },

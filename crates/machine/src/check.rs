@@ -1,21 +1,21 @@
-//! What must hold between the values of a machine.
+//! Consistency rules that must hold between a machine's values.
 
 use crate::error::ConfigError;
 use crate::machine::{DramConfig, FabricShape, MachineConfig, SetIndex};
 use crate::tree::Table;
 use tombolo_types::Ps;
 
-/// A value that does not go with the others.
+/// A value in conflict with other values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Dotted path of the key.
+    /// The key's dotted path.
     pub key: &'static str,
-    /// Why, and what is allowed.
+    /// The reason, and the permitted values.
     pub reason: String,
 }
 
 impl Conflict {
-    /// The error, with the place and value of the key in `tree`.
+    /// The error, with the key's place and value in `tree`.
     pub fn at(self, tree: &Table) -> ConfigError {
         let node = tree.find(self.key);
         ConfigError::Refused {
@@ -27,38 +27,40 @@ impl Conflict {
     }
 }
 
-/// Component ids are 16 bits; a module takes one for each SM and slice, and this many for the rest (directory,
+/// Component ids have 16 bits; a module uses an id for each SM and slice, and this many for the rest (directory,
 /// DRAM, translation, ports).
 const OTHER_COMPONENTS: u64 = 8;
 
-/// Most modules: an id has 8 bits, of which one value stands for none.
+/// Maximum number of modules: an id has 8 bits, and a single value is reserved for "none".
 const MODULES: u64 = 255;
 
-/// Components: an id has 16 bits.
+/// Number of component ids: an id has 16 bits.
 const COMPONENTS: u64 = 1 << 16;
-/// Most lines of all caches of a kind, and entries of all directories: assumed, 8 GB of 128-byte lines, whose tags
-/// would fill the memory of the machine that simulates them.
+/// Maximum number of lines in all caches of a kind, and of entries in all directories: assumed, 8 GB in 128-byte
+/// lines, whose tags would fill the simulating machine's memory.
 pub(crate) const LINES_LIMIT: u64 = 1 << 26;
-/// Most ways of a cache, a directory or a TLB: what one tag array of the model searches at once.
+/// Maximum associativity for a cache, a directory or a TLB: the number of ways that the model's tag array searches
+/// at once.
 pub(crate) const WAYS_LIMIT: u64 = 32;
-/// Most lanes of a link each way: assumed, twice those of the widest PCI Express link.
+/// Maximum number of lanes per link and direction: assumed, twice the number in the widest PCI Express link.
 const LANES_LIMIT: u64 = 64;
-/// Most bytes of a part of a message: assumed, sixteen times the largest line. A whole message, with its header, its mask
-/// and its line in whole flits, then has fewer than the 64 KB that the model has room to count.
+/// Maximum number of bytes per message part: assumed, sixteen times the largest line. A whole message, with header,
+/// mask and line in whole flits, then stays below 64 KB, the limit for the model's counters.
 const MESSAGE_LIMIT: u64 = 4096;
-/// Most bytes that a copy moves at a time: half of what the model has room to count in a message, for the headers.
+/// Maximum bytes moved by a copy at a time: half the model's limit per message, which leaves space for the headers.
 const CHUNK_LIMIT: u64 = 1 << 15;
-/// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
+/// Maximum number of entries in a queue or a buffer within a unit: assumed, far beyond hardware.
 pub(crate) const QUEUE_LIMIT: u64 = 1 << 16;
-/// Most entries of a module's TLB: assumed, those that cover 16 GB with pages of 64 KB.
+/// Maximum number of entries in a module's TLB: assumed, enough to cover 16 GB with 64 KB pages.
 const TLB_LIMIT: u64 = 1 << 18;
-/// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
+/// Maximum number of miss registers in a cache, and maximum number of requests waiting on a register: the model has
+/// this many names.
 pub const MISS_LIMIT: u64 = (1 << 16) - 1;
 
-/// Levels of requests at an L2 slice, each of which must find a miss register that the others leave it.
+/// Levels of requests at an L2 slice. Each level must find a miss register that the remaining levels leave free.
 pub const MISS_LEVELS: u32 = 3;
 
-/// The paths of the keys of a section that describes a memory.
+/// The key paths in a section that describes a memory.
 pub(crate) struct MemoryKeys {
     pub(crate) bytes: &'static str,
     pub(crate) channels: &'static str,
@@ -69,7 +71,7 @@ pub(crate) struct MemoryKeys {
     pub(crate) refresh: &'static str,
 }
 
-/// Those of a module's memory.
+/// The key paths for a module's memory.
 const DRAM_KEYS: MemoryKeys = MemoryKeys {
     bytes: "dram.bytes",
     channels: "dram.channels",
@@ -80,7 +82,7 @@ const DRAM_KEYS: MemoryKeys = MemoryKeys {
     refresh: "dram.refresh",
 };
 
-/// `Some` conflict unless `holds`.
+/// Returns a conflict unless `holds`.
 pub(crate) fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Conflict> {
     (!holds).then(|| Conflict { key, reason: reason() })
 }
@@ -93,7 +95,8 @@ pub(crate) fn power_of_two(value: u64, key: &'static str) -> Option<Conflict> {
     demand(value.is_power_of_two(), key, || "it must be a power of two".to_owned())
 }
 
-/// The sets of each of `caches` of `bytes` in `parts` equal parts of `ways` ways, and what is wrong with them.
+/// Checks the sets in `caches` caches with `bytes` each, divided into `parts` equal parts with `ways` ways; returns
+/// the first conflict.
 pub(crate) fn sets(
     keys: [&'static str; 3],
     (caches, bytes): (u64, u64),
@@ -117,12 +120,12 @@ pub(crate) fn sets(
         })
 }
 
-/// Longest latency of an instruction, in cycles: 65,535 in a row then stay below the end of simulated time. Assumed, far
-/// longer than any.
+/// Longest instruction latency, in cycles: 65,535 successive instructions then stay below the end of simulated
+/// time. Assumed, far above any real latency.
 const LONGEST_LATENCY: u64 = 65_535;
 
 impl MachineConfig {
-    /// The first thing that does not fit, with the reason.
+    /// The first value in conflict with other values, with the reason.
     pub(crate) fn conflict(&self) -> Option<Conflict> {
         self.topology_conflict()
             .or_else(|| self.sm_conflict())
@@ -150,13 +153,13 @@ impl MachineConfig {
         })
     }
 
-    /// Components of a module with `slices` slices, at most.
+    /// Maximum number of components in a module with `slices` slices.
     fn units(&self, slices: u16) -> u64 {
         u64::from(self.topology.sms_per_module) + u64::from(slices) + OTHER_COMPONENTS
     }
 
-    /// Whether there are ids for a host that takes part as one module more. All modules are numbered as if each had as many
-    /// slices as the one that has most.
+    /// True if ids are left for a host that takes part as an additional module. All modules are numbered as if each
+    /// had the largest number of slices in any module.
     pub fn has_ids_for_host(&self) -> bool {
         let modules = self.topology.modules() as u64 + 1;
         let slices = self.coherent_host().map_or(0, |host| host.directory.controllers).max(self.l2.slices);
@@ -257,7 +260,7 @@ impl MachineConfig {
             })
     }
 
-    /// Partitions run side by side for as long as the shortest latency between them: none may be zero.
+    /// Partitions run in parallel for the duration of the shortest latency between them: no latency may be zero.
     fn network_conflict(&self) -> Option<Conflict> {
         let positive = |needed: bool, latency: Ps, key: &'static str| {
             demand(!needed || latency > Ps::ZERO, key, || "a message between components takes time".to_owned())
@@ -329,7 +332,7 @@ impl MachineConfig {
         self.memory_conflict(&self.dram, &DRAM_KEYS)
             .or_else(|| at_most(self.memory_cache.ways.into(), WAYS_LIMIT, "memory_cache.ways"))
             .or_else(|| at_most(self.memory_cache.bytes.0, LINES_LIMIT / modules * line, "memory_cache.bytes"))
-            // The TLB of an SM has as many ways as entries.
+            // An SM's TLB is fully associative: its number of ways equals its number of entries.
             .or_else(|| at_most(self.tlb.l1_entries.into(), WAYS_LIMIT, "tlb.l1_entries"))
             .or_else(|| at_most(self.tlb.l2_ways.into(), WAYS_LIMIT, "tlb.l2_ways"))
             .or_else(|| {
@@ -339,7 +342,7 @@ impl MachineConfig {
             })
     }
 
-    /// What is wrong with a memory whose keys are `keys`.
+    /// The first conflict in a memory whose keys are `keys`.
     pub(crate) fn memory_conflict(&self, memory: &DramConfig, keys: &MemoryKeys) -> Option<Conflict> {
         let line = self.line.bytes();
         demand(memory.row_bytes.is_power_of_two() && memory.row_bytes >= line, keys.row_bytes, || {

@@ -1,4 +1,4 @@
-//! From a name, a file and settings to a checked configuration.
+//! The path from a name, a file and settings to a checked configuration.
 
 use crate::blame::blamed;
 use crate::error::{ConfigError, Place, near};
@@ -12,30 +12,30 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Longest chain of files that build on one another: assumed, far beyond what anyone can follow.
+/// Maximum length for a chain of `base` files. Assumed, far beyond any chain a reader could follow.
 const BASE_LIMIT: usize = 8;
-/// Largest description read, in bytes: assumed, a hundred times the largest that ships.
+/// Largest description read, in bytes: assumed, a hundred times the largest shipped file.
 const FILE_LIMIT: u64 = 1 << 20;
 
-/// The line of a file that has none and builds on nothing.
+/// The list line for a file without a description and without a base.
 pub const NO_DESCRIPTION: &str = "no description";
 
 /// A section that a description may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionalSection {
-    /// Its name.
+    /// The section's name.
     pub name: &'static str,
-    /// The sections that must be there for it to mean anything, itself possibly among them.
+    /// The sections that must be present for it to be meaningful, possibly including the section itself.
     pub needs: &'static [&'static str],
 }
 
-/// What a description describes: a machine or a design.
+/// The subject of a description: a machine or a design.
 pub trait Described: Sized {
-    /// `machine` or `design`: also the prefix of its settings.
+    /// The kind, `machine` or `design`, which is also the prefix for settings.
     const KIND: &'static str;
 
-    /// Every section by name, with its keys; the keys outside any section first, under the empty name. A section that is
-    /// a choice has the keys of all its options.
+    /// Every section by name, with its keys. The keys outside any section come first, under the empty name. A
+    /// section that is a choice has all its options' keys.
     fn sections() -> Vec<(&'static str, &'static [Key])>;
 
     /// The sections that a description may leave out.
@@ -48,22 +48,22 @@ pub trait Described: Sized {
         Vec::new()
     }
 
-    /// Earlier spellings of paths, each with today's.
+    /// Earlier spellings for paths, each with the current spelling.
     fn aliases() -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// Those that ship, in the order of lists.
+    /// The shipped presets, in list order.
     fn presets() -> &'static [Preset];
 
-    /// The configuration in a tree, if every value is what its key takes and all go together.
+    /// Reads the configuration in a tree, if every value matches its key and all values are consistent.
     ///
     /// # Errors
-    /// The first value that is not.
+    /// Returns the first invalid value.
     fn read(tree: &Table) -> Result<Self, ConfigError>;
 }
 
-/// A description as read, not yet checked: settings can still replace its values.
+/// A description after reading and before checking: settings can still replace its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description<T> {
     tree: Table,
@@ -74,34 +74,34 @@ pub struct Description<T> {
 /// A value as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescribedValue {
-    /// Dotted path, such as `l2.bytes`.
+    /// Dotted path, for example `l2.bytes`.
     pub path: String,
-    /// As written.
+    /// The text as written.
     pub value: String,
-    /// Where it comes from; empty where the file does not say.
+    /// The value's source; empty if the file states no source.
     pub source: String,
 }
 
-/// The description of the machine called `name`: a preset, or the path of a `.toml` file.
+/// The description for the machine called `name`: a preset, or the path to a `.toml` file.
 pub fn machine(name: &str) -> Result<Description<MachineConfig>, ConfigError> {
     Description::named(name)
 }
 
-/// A preset for a list.
+/// A preset in a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Listed {
-    /// What to call it.
+    /// The preset's name.
     pub name: &'static str,
-    /// One line.
+    /// A one-line description.
     pub description: String,
 }
 
-/// The machines that ship.
+/// The shipped machines.
 pub fn list_machines() -> Vec<Listed> {
     list::<MachineConfig>()
 }
 
-/// The presets of `T`.
+/// The presets for `T`.
 pub fn list<T: Described>() -> Vec<Listed> {
     let line = |preset: &Preset| {
         let tree = Table::parse(preset.name, preset.text).expect("a test reads every preset");
@@ -110,16 +110,17 @@ pub fn list<T: Described>() -> Vec<Listed> {
     T::presets().iter().map(|preset| Listed { name: preset.name, description: line(preset) }).collect()
 }
 
-/// A tree, and what to tell of how it is written.
+/// A tree, together with notices about its spelling.
 type WithNotes = (Table, Vec<String>);
 
 impl<T: Described> Description<T> {
-    /// The description called `name`: a preset, or the path of a `.toml` file.
+    /// The description called `name`: a preset, or the path to a `.toml` file.
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// Fails if the description does not exist, or cannot be read.
     pub fn named(name: &str) -> Result<Description<T>, ConfigError> {
-        /// Presets that were read, by kind and name, with their notes. Experiments name some thousands of times.
+        /// Presets already read, by kind and name, with their notices. Experiments name some presets thousands of
+        /// times.
         static READ: Mutex<BTreeMap<(&str, &str), WithNotes>> = Mutex::new(BTreeMap::new());
         let preset = T::presets().iter().find(|preset| preset.name == name);
         let key = preset.map(|preset| (T::KIND, preset.name));
@@ -135,7 +136,8 @@ impl<T: Described> Description<T> {
         Ok(Description { tree, notes, described: PhantomData })
     }
 
-    /// A description in `text`, called `name` in errors; `base` names presets or files from where we stand.
+    /// The description in `text`, called `name` in errors. `base` names presets or files relative to the current
+    /// folder.
     pub fn parse(name: &str, text: &str) -> Result<Description<T>, ConfigError> {
         let file = File { label: name.into(), name: name.to_owned(), text: text.to_owned(), folder: PathBuf::new() };
         let mut notes = Vec::new();
@@ -143,8 +145,8 @@ impl<T: Described> Description<T> {
         Ok(Description { tree, notes, described: PhantomData })
     }
 
-    /// Replaces the value at `path` (`l2.bytes`, or `machine.l2.bytes`). An unknown path is an error at once,
-    /// a wrong value when the description is checked.
+    /// Replaces the value at `path` (`l2.bytes`, or `machine.l2.bytes`). An unknown path is an immediate error; a
+    /// wrong value is reported when the description is checked.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ConfigError> {
         let setting: Arc<str> = format!("{path}={value}").into();
         let Spelled { path, note } = spelling::in_full::<T>(inner::<T>(path));
@@ -157,7 +159,7 @@ impl<T: Described> Description<T> {
         Ok(())
     }
 
-    /// The key at `path`, by any of its spellings.
+    /// The key at `path`, in any accepted spelling.
     pub fn key(path: &str) -> Option<Key> {
         let Spelled { path, .. } = spelling::in_full::<T>(inner::<T>(path));
         let in_section = |(section, keys): (&'static str, &'static [Key])| {
@@ -166,13 +168,13 @@ impl<T: Described> Description<T> {
         T::sections().into_iter().find_map(in_section)
     }
 
-    /// Whether the section called `name` is there, or one that is always there.
+    /// True if the section called `name` is present in the description or mandatory.
     pub fn has_section(&self, name: &str) -> bool {
         let is_optional = T::optional_sections().iter().any(|section| section.name == name);
         !is_optional || self.tree.entries.contains_key(name)
     }
 
-    /// An error where `path` is of a section that the description leaves out.
+    /// Returns an error if `path` belongs to a section that the description leaves out.
     fn refuse_absent_section(&self, path: &str, setting: &Arc<str>) -> Result<(), ConfigError> {
         let name = path.split('.').next().unwrap_or_default();
         match T::optional_sections().iter().find(|section| section.name == name) {
@@ -187,7 +189,7 @@ impl<T: Described> Description<T> {
         }
     }
 
-    /// Undoes a setting of a key that the option chosen on its axis does not read; whether it was one.
+    /// Undoes a setting for a key that the axis's chosen option does not read; returns true if the key was unread.
     pub fn drop_if_unread(&mut self, path: &str) -> bool {
         let Spelled { path, .. } = spelling::in_full::<T>(inner::<T>(path));
         let Some((section, key)) = path.split_once('.') else { return false };
@@ -200,13 +202,13 @@ impl<T: Described> Description<T> {
         is_unread
     }
 
-    /// What to tell of how it is written: keys that have another name today.
+    /// Notices about the description's spelling: keys that have a different name today.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Every value as written, with its dotted path and where it comes from: what follows `# Source:` on its line,
-    /// empty where nothing does.
+    /// Every value as written, with its dotted path and its source: the text after `# Source:` on the line, empty
+    /// if absent.
     pub fn values(&self) -> Vec<DescribedValue> {
         let value = |(path, leaf): (String, &Leaf)| DescribedValue {
             path,
@@ -220,23 +222,23 @@ impl<T: Described> Description<T> {
         &self.tree
     }
 
-    /// The configuration, if every value is what its key takes and all go together.
+    /// Checks the configuration: every value must match its key, and all values must be consistent.
     pub fn check(&self) -> Result<T, ConfigError> {
         read::<T>(&self.tree).map_err(|error| blamed::<T>(&self.tree, error))
     }
 }
 
-/// The configuration in `tree`, with keys of options that a setting replaced left out.
+/// Reads the configuration in `tree`, ignoring keys for options that a setting replaced.
 pub(crate) fn read<T: Described>(tree: &Table) -> Result<T, ConfigError> {
     T::read(&spelling::without_replaced::<T>(tree))
 }
 
-/// `path` without the word for what it is a path of.
+/// `path` without the prefix for the kind of description.
 fn inner<T: Described>(path: &str) -> &str {
     path.strip_prefix(T::KIND).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path)
 }
 
-/// Dotted paths that a setting may name. A name and its line for lists belong to files.
+/// Dotted paths that a setting may name. The name and the description are reserved for files.
 pub fn settable<T: Described>() -> Vec<String> {
     let own = |section: &str, key: &Key| match section {
         "" => key.name.to_owned(),
@@ -246,16 +248,16 @@ pub fn settable<T: Described>() -> Vec<String> {
     paths.filter(|path| path != "name" && path != "description").collect()
 }
 
-/// Whether some settable path begins with `first`, today or as it was.
+/// True if a settable path begins with `first`, in the current or an earlier spelling.
 pub fn starts<T: Described>(first: &str) -> bool {
     settable::<T>().iter().any(|path| path.split('.').next() == Some(first))
         || T::aliases().iter().any(|(earlier, _)| *earlier == first)
 }
 
-/// An error unless a setting may name `path` of a `T`.
+/// Returns an error unless a setting may name `path` in a `T`.
 ///
 /// # Errors
-/// What is known there.
+/// Lists the known keys in this place.
 pub fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Result<(), ConfigError> {
     let known = settable::<T>();
     let path = spelling::in_full::<T>(inner::<T>(path)).path;
@@ -278,7 +280,7 @@ pub fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Resu
     })
 }
 
-/// The first words of all settable paths.
+/// The first words in all settable paths.
 pub fn tops<T: Described>() -> Vec<String> {
     let mut tops: Vec<String> =
         settable::<T>().iter().filter_map(|path| path.split('.').next().map(str::to_owned)).collect();
@@ -286,14 +288,14 @@ pub fn tops<T: Described>() -> Vec<String> {
     tops
 }
 
-/// A file before it is taken apart.
+/// A description file's text before it is parsed.
 struct File {
-    /// As errors call it.
+    /// The label used for the file in errors.
     label: Arc<str>,
-    /// As users call it, unless the file says otherwise.
+    /// The user-visible name, unless the file gives a different name.
     name: String,
     text: String,
-    /// Where relative bases are looked for.
+    /// The folder for relative bases.
     folder: PathBuf,
 }
 
@@ -328,7 +330,7 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|error| unreadable(format!("not UTF-8: {}", error.utf8_error())))
 }
 
-/// The tree of `file`, laid over that of its base.
+/// Builds the tree for `file`, overlaid on its base's tree.
 fn build<T: Described>(file: &File, depth: usize, notes: &mut Vec<String>) -> Result<Table, ConfigError> {
     let mut tree = Table::parse(&file.label, &file.text)?;
     spelling::write_out::<T>(&mut tree, notes);
@@ -354,7 +356,7 @@ fn build<T: Described>(file: &File, depth: usize, notes: &mut Vec<String>) -> Re
     Ok(whole)
 }
 
-/// An error of finding a base, told from where the base is named.
+/// An error about a missing base, reported at the place that names the base.
 fn at_base(error: &ConfigError, place: &Place, name: &str) -> ConfigError {
     ConfigError::Refused {
         place: place.clone(),

@@ -1,24 +1,24 @@
-//! What can be wrong with a description, each with its place, its value and what is allowed.
+//! Errors in descriptions, each reported with the place, the value and the permitted values.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Where a value was given.
+/// The place at which a value was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A line of a file, 1-based.
+    /// A line in a file, 1-based.
     Line {
         /// The file, or `preset NAME`.
         file: Arc<str>,
         /// Line number.
         line: usize,
     },
-    /// A setting, such as `l2.bytes=6MB`.
+    /// A setting, for example `l2.bytes=6MB`.
     Setting(Arc<str>),
 }
 
 impl Place {
-    /// Whether it is a setting.
+    /// True if the place is a setting.
     pub fn is_setting(&self) -> bool {
         matches!(self, Place::Setting(_))
     }
@@ -33,72 +33,72 @@ impl fmt::Display for Place {
     }
 }
 
-/// A description of a machine or a design that cannot be used.
+/// An error in a machine's or a design's description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// No preset of this name, and no path of a file either.
+    /// The name is neither a preset nor a file path.
     #[error(
         "no {kind} is called {name:?}{}; there are {}, and paths of files that end in .toml",
         suggestion(near),
         known.join(", ")
     )]
     UnknownName {
-        /// `machine` or `design`.
+        /// The kind, `machine` or `design`.
         kind: &'static str,
-        /// As given.
+        /// The name as given.
         name: String,
-        /// Names that look like it.
+        /// Known names similar to the given name.
         near: Vec<String>,
         /// All presets.
         known: Vec<String>,
     },
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("{path}: {reason}")]
     Unreadable {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A file that is not TOML.
+    /// A file is not TOML.
     #[error("{place}: {reason}")]
     Syntax {
-        /// Where reading stopped.
+        /// The place at which parsing stopped.
         place: Place,
-        /// What was expected.
+        /// The expected text.
         reason: String,
     },
-    /// A chain of `base` that is too long to be anything but a circle.
+    /// A chain of `base` files is too long, and probably circular.
     #[error("{place}: base = {name:?}: more than {limit} files build on one another; is it a circle?")]
     BaseTooDeep {
         /// The last link followed.
         place: Place,
-        /// What it names.
+        /// The base it names.
         name: String,
-        /// Longest chain.
+        /// Maximum chain length.
         limit: usize,
     },
-    /// A setting that is not `path=value`.
+    /// A setting is not in the form `path=value`.
     #[error("setting {text:?}: expected path=value, such as l2.bytes=6MB")]
     Setting {
-        /// As given.
+        /// The setting as given.
         text: String,
     },
-    /// A key that does not exist.
+    /// A key does not exist.
     #[error("{place}: no key {key}{}; {within} has {}", suggestion(near), keys.join(", "))]
     UnknownKey {
-        /// Where it stands.
+        /// The key's place.
         place: Place,
         /// Dotted path.
         key: String,
-        /// Names that look like it.
+        /// Known keys similar to the given key.
         near: Vec<String>,
-        /// Whose keys are listed, such as `section l2 of a machine`.
+        /// The owner of the listed keys, for example `section l2 of a machine`.
         within: String,
-        /// All keys there.
+        /// All keys in this place.
         keys: Vec<String>,
     },
-    /// A setting of a section that the description leaves out.
+    /// A setting belongs to a section that the description leaves out.
     #[error(
         "{place}: {key}: this {kind} has no section {section}; a file adds one, and the sections that belong to it: {}",
         needs.join(", ")
@@ -112,51 +112,51 @@ pub enum ConfigError {
         kind: &'static str,
         /// The section.
         section: &'static str,
-        /// Sections without which it would mean nothing.
+        /// Sections required along with this section.
         needs: &'static [&'static str],
     },
-    /// A key that must be given is not.
+    /// A mandatory key is missing from the file.
     #[error("{place}: key {key} is missing; it takes {expected}")]
     Missing {
-        /// Where it would stand.
+        /// The place at which the key was expected.
         place: Place,
         /// Dotted path.
         key: String,
-        /// What may be written.
+        /// The permitted text.
         expected: String,
     },
-    /// A value that its key cannot take.
+    /// A value does not match the key's type.
     #[error("{place}: {key} = {value}: expected {expected}")]
     Value {
-        /// Where it stands.
+        /// The value's place.
         place: Place,
         /// Dotted path.
         key: String,
-        /// As written.
+        /// The value as written.
         value: String,
-        /// What may be written.
+        /// The permitted text.
         expected: String,
     },
-    /// A value that its key could take, but not beside the others.
+    /// A value matches the key's type, but conflicts with other values.
     #[error("{place}: {key} = {value}: {reason}")]
     Refused {
-        /// Where it stands.
+        /// The value's place.
         place: Place,
         /// Dotted path.
         key: String,
-        /// As written.
+        /// The value as written.
         value: String,
-        /// Why, and what is allowed.
+        /// The reason, and the permitted values.
         reason: String,
     },
-    /// A scale that this machine cannot be built at.
+    /// The machine cannot be built at this scale.
     #[error("scale {scale} of {machine}: {reason}")]
     Scale {
-        /// As given.
+        /// The scale, as given.
         scale: String,
-        /// Name of the machine.
+        /// The machine's name.
         machine: String,
-        /// Why, and what is allowed.
+        /// The reason, and the permitted scales.
         reason: String,
     },
 }
@@ -168,7 +168,7 @@ fn suggestion(near: &[String]) -> String {
     }
 }
 
-/// The names of `all` that look most like `name`: at most three, none further than a third of its length.
+/// The names in `all` most similar to `name`: at most three, each within a third of its length.
 pub fn near<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let allowed = |other: &str| (name.len().max(other.len()) / 3).max(1);
     let measured = all.into_iter().map(|other| (edits(name, other), other));
@@ -178,7 +178,8 @@ pub fn near<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<Strin
     nearest.take(3).map(|(_, other)| other.to_owned()).collect()
 }
 
-/// Insertions, deletions and replacements of a byte between two names. Long names share nothing worth naming.
+/// The number of byte insertions, deletions and replacements between two names. Names longer than 64 bytes count as
+/// entirely different.
 fn edits(a: &str, b: &str) -> usize {
     const LONGEST: usize = 64;
     if a.len().max(b.len()) > LONGEST {

@@ -1,22 +1,22 @@
-//! What must hold between the values of a host, of the stacks and of the rest of the machine.
+//! Consistency rules between the values for a host, for the stacks and for the rest of the machine.
 
 use crate::check::{Conflict, LINES_LIMIT, MemoryKeys, WAYS_LIMIT, at_most, demand, power_of_two, sets};
 use crate::coherent_host::{CoherentHost, HOST, HostPath, StackConfig};
 use crate::machine::{FabricShape, MachineConfig, SetIndex};
 use tombolo_types::{Bytes, Ps};
 
-/// Smallest and largest block of a stack. Source: UMH, Figures 8 and 9: from a line to 16 KB.
+/// Smallest and largest stack block. Source: UMH, Figures 8 and 9: from a line to 16 KB.
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 64..=16 << 10;
-/// Most blocks of all stacks: UMH's largest machine, 4 GPUs of 4 GB, in blocks of 64 bytes.
+/// Maximum number of blocks in all stacks: UMH's largest machine, 4 GPUs with 4 GB each, in blocks of 64 bytes.
 const BLOCKS_LIMIT: u64 = 1 << 28;
-/// Largest grain of a mask. Source: UMH, section 4.1.2: 4 bytes, and none of its programs stores less.
+/// Largest mask granularity. Source: UMH, section 4.1.2: 4 bytes, and no program in the paper stores less.
 const MASK_LIMIT: u64 = 4;
-/// Most misses of a core: assumed, four times the line fill buffers of today's cores.
+/// Maximum misses per core: assumed, four times the line fill buffers in today's cores.
 const OUTSTANDING_LIMIT: u64 = 64;
-/// Most directories of a host: assumed, twice the memory controllers of the largest server sockets.
+/// Maximum number of host directories: assumed, twice the memory controllers in the largest server sockets.
 const CONTROLLERS_LIMIT: u64 = 32;
 
-/// The keys of the host's memory.
+/// The keys for the host's memory.
 const HOST_MEMORY_KEYS: MemoryKeys = MemoryKeys {
     bytes: "host_memory.bytes",
     channels: "host_memory.channels",
@@ -28,13 +28,13 @@ const HOST_MEMORY_KEYS: MemoryKeys = MemoryKeys {
 };
 
 impl MachineConfig {
-    /// Whether anything crosses the fabric between the GPUs.
+    /// True if any traffic crosses the fabric between the GPUs.
     pub fn crosses_fabric(&self) -> bool {
         let host = self.coherent_host().is_some_and(|host| host.link.through == HostPath::Fabric);
         self.topology.gpus > 1 || host
     }
 
-    /// The first thing that does not fit of a host or of the stacks.
+    /// The first host or stack value in conflict with other values.
     pub(crate) fn host_conflict(&self) -> Option<Conflict> {
         self.missing_section().or_else(|| {
             let host = self.coherent_host()?;
@@ -46,7 +46,7 @@ impl MachineConfig {
         })
     }
 
-    /// Sections of a host come together or not at all, and stacks with a host.
+    /// Checks that a host's sections are all present or all absent, and that stacks have a host.
     fn missing_section(&self) -> Option<Conflict> {
         let there = [
             self.cpu.is_some(),

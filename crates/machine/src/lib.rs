@@ -1,10 +1,10 @@
-//! Checked descriptions of machines, and the reader of all descriptions.
+//! Checked descriptions of machines, and the reader for all descriptions.
 //!
-//! A machine (hardware: [`MachineConfig`]) is a TOML file. So is a design (a memory system: crate `design`), which is
-//! read by what is here. Files are read into a tree that remembers the line of every value. A file may build on another
-//! (`base = "hmg-4x4"`), and settings (`l2.bytes=6MB`) replace values in the tree. Then the whole is read into
-//! plain integers with units in their types, checked, and, where asked, scaled by an exact fraction.
-//! Everything a simulation later needs is resolved here, so that nothing downstream reads text.
+//! A machine (hardware: [`MachineConfig`]) is a TOML file. A design (a memory system: crate `design`) is a TOML
+//! file too, and this crate's reader reads both. Files are parsed into a tree that records the line of every value.
+//! A file may build on another file (`base = "hmg-4x4"`), and settings (`l2.bytes=6MB`) replace values in the tree.
+//! The result is converted to plain integers with units in their types, checked, and, if requested, scaled by an
+//! exact fraction. This crate resolves every value that a simulation needs, so downstream crates never read text.
 //!
 //! ```
 //! let mut hmg = tombolo_machine::machine("hmg-4x4")?;
@@ -14,12 +14,13 @@
 //! # Ok::<(), tombolo_machine::ConfigError>(())
 //! ```
 //!
-//! Not here: designs (crate `design`), and how long things take on the machine (crate
-//! `model`).
+//! Not in this crate: designs (crate `design`), and the timing model (crate `model`).
 //!
-//! Units in files: sizes `128B`, `64KB`, `3MB`, `8GB`, `1TB` are binary (1 KB = 1024 B); rates `512GB/s`, `2TB/s`
-//! are decimal, `64B/cycle` counts the SM clock, `infinite` means no limit; times `12ns` (or ps, us, ms, s), `28 cycles` (of
-//! the SM clock); frequencies `1.3GHz`; fractions `1/2`. Energies are `3.92pJ` (or nJ, fJ, aJ).
+//! Units in files:
+//! - Sizes `128B`, `64KB`, `3MB`, `8GB`, `1TB` are binary (1 KB = 1024 B).
+//! - Rates `512GB/s`, `2TB/s` are decimal; `64B/cycle` counts cycles of the SM clock; `infinite` means no limit.
+//! - Times are `12ns` (or ps, us, ms, s), or `28 cycles` of the SM clock.
+//! - Frequencies are `1.3GHz`, fractions `1/2`, energies `3.92pJ` (or nJ, fJ, aJ).
 //!
 //! Read [`mod@machine`] next, then `presets/machines/hmg-4x4.toml`.
 

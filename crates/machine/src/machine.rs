@@ -1,7 +1,7 @@
-//! The machine: what hardware there is, how much of it, and how fast. Integers only, resolved and checked.
+//! The machine: hardware components, their number and their speed. Values are integers, resolved and checked.
 //!
-//! Capacities are in bytes, times in picoseconds ([`Ps`]), rates in bytes a second ([`Rate`]; infinite where
-//! the file says so). "A module" is the NUMA unit inside a GPU; where a GPU is not divided it is the GPU.
+//! Capacities are in bytes, times in picoseconds ([`Ps`]), rates in bytes per second ([`Rate`]; infinite if the
+//! file says so). "A module" is the NUMA unit inside a GPU; in an undivided GPU it is the GPU itself.
 
 pub use crate::caches::{AllocateOnStore, DirectoryConfig, DirectoryTracks, L1Config, L2Config, SetIndex};
 use crate::coherent_host::{
@@ -27,152 +27,154 @@ use tombolo_types::{Bytes, Clock, GpuId, LineSize, ModuleId, Ps, Rate};
 pub struct MachineConfig {
     /// Name of the preset, or of the user's file.
     pub name: String,
-    /// One line for lists.
+    /// A one-line description for lists.
     pub description: String,
-    /// Cache line of every cache.
+    /// Line size for every cache.
     pub line: LineSize,
-    /// Bytes of a page: the grain of placement and translation. A power of two, at least a directory region.
+    /// Page size in bytes: the granularity for placement and translation. A power of two, at least a directory
+    /// region.
     pub page_bytes: u64,
-    /// GPUs, modules, SMs.
+    /// The numbers of GPUs, modules and SMs.
     pub topology: Topology,
-    /// One SM.
+    /// A single SM.
     pub sm: SmConfig,
-    /// The L1 cache of an SM.
+    /// An SM's L1 cache.
     pub l1: L1Config,
-    /// The L2 cache of a module.
+    /// A module's L2 cache.
     pub l2: L2Config,
-    /// The coherence directory of a module. Present on every machine, used by the designs that have one.
+    /// A module's coherence directory. Present on every machine, but used only by designs that have directories.
     pub directory: DirectoryConfig,
-    /// Inside a module, between its SMs and its L2 slices.
+    /// The crossbar inside a module, between SMs and L2 slices.
     pub crossbar: CrossbarConfig,
-    /// Between the modules of a GPU: `rate` is that of a module's port each way; `latency` is from port to port.
+    /// The links between a GPU's modules: `rate` applies to a module's port in each direction; `latency` is from
+    /// port to port.
     pub module_link: LinkConfig,
-    /// Between GPUs, through the switch: `rate` is that of a GPU's port each way; `latency` is from port to
-    /// port, switch included. What crosses from a module to another GPU's module also pays
-    /// `module_link.latency` once at each end, to and from its GPU's port.
+    /// The links between GPUs, through the switch: `rate` applies to a GPU's port in each direction; `latency` is
+    /// from port to port, switch included. A packet between modules in different GPUs also pays
+    /// `module_link.latency` at each end, to and from its GPU's port.
     pub gpu_link: GpuLinkConfig,
-    /// What joins the links of the GPUs.
+    /// The fabric joining the GPUs' links.
     pub fabric: FabricConfig,
-    /// The DRAM of a module.
+    /// A module's DRAM.
     pub dram: DramConfig,
-    /// The memory-side cache of a module, where there is one.
+    /// The memory-side cache in a module, if the machine has such caches.
     pub memory_cache: MemoryCacheConfig,
     /// Address translation.
     pub tlb: TlbConfig,
-    /// What launches kernels and copies memory.
+    /// The host parameters for kernel launches and memory copies.
     pub host: HostConfig,
-    /// Sizes of the messages on links.
+    /// Message sizes on links.
     pub messages: MessageConfig,
-    /// Pages that move.
+    /// Page migration.
     pub paging: PagingConfig,
     /// Copies from GPU to GPU.
     pub copy: CopyConfig,
-    /// What publishes stores.
+    /// The publication units for stores.
     pub publication: PublicationConfig,
-    /// What moving data takes, by component.
+    /// The energy for data movement, by component.
     pub energy: EnergyConfig,
-    /// The host's CPU, where its memory is modelled; it and the four sections that follow come together.
+    /// The host's CPU, if host memory is modelled; the next four sections are present if and only if this one is.
     pub cpu: Option<CpuConfig>,
-    /// The last-level cache of the CPU.
+    /// The CPU's last-level cache.
     pub llc: Option<LlcConfig>,
-    /// The memory of the host, all of it together.
+    /// The host's memory, described as a whole.
     pub host_memory: Option<DramConfig>,
     /// The directories in front of the host's memory.
     pub host_directory: Option<HostDirectoryConfig>,
-    /// Between the host and the GPUs.
+    /// The links between the host and the GPUs.
     pub host_link: Option<HostLinkConfig>,
-    /// The memory of a GPU as a cache of the host's.
+    /// The parameters for a GPU's memory when it is used as a cache for host memory.
     pub stack: Option<StackConfig>,
-    /// The fraction of the described machine that this one is.
+    /// This machine's scale relative to the described machine.
     pub scale: Scale,
 }
 
 section! {
-    /// How many of each.
+    /// The numbers of GPUs, modules and SMs.
     pub struct Topology {
         /// GPUs of the machine.
         gpus: u8,
-        /// Modules of a GPU.
+        /// Modules per GPU.
         modules_per_gpu: u8,
-        /// SMs of a module.
+        /// SMs per module.
         sms_per_module: u16,
     }
 }
 
 choice! {
-    /// Which ready warp issues next.
+    /// The selection policy for the next warp that issues.
     pub enum Scheduler {
-        /// The same warp while it is ready, then the one resident longest.
+        /// The same warp while it is ready, then the longest-resident warp.
         GreedyOldest = "greedy-oldest",
-        /// The same warp while it is ready, then the next in turn.
+        /// The same warp while it is ready, then the next ready warp in turn.
         GreedyRoundRobin = "greedy-round-robin",
     }
 }
 
 section! {
-    /// One SM (AMD: compute unit).
+    /// A single SM (AMD: compute unit).
     pub struct SmConfig {
-        /// Core clock: that of SMs, L1, crossbar and L2, and of every `cycles` in the file.
+        /// Core clock: for SMs, L1, crossbar and L2, and for every `cycles` in the file.
         clock: Clock,
-        /// Lanes of a warp: 32 or 64.
+        /// Lanes per warp: 32 or 64.
         warp_width: u32,
-        /// Resident warps, at most; a multiple of `sub_cores`.
+        /// Maximum resident warps; a multiple of `sub_cores`.
         warps: u32,
-        /// Resident threads, at most.
+        /// Maximum resident threads.
         threads: u32,
-        /// Resident CTAs, at most.
+        /// Maximum resident CTAs.
         ctas: u32,
-        /// Schedulers, each with its share of the warps and its own pipelines, each issuing one warp
-        /// instruction a cycle.
+        /// Schedulers, each with a share of the warps and its own pipelines, each issuing one warp instruction a
+        /// cycle.
         sub_cores: u32,
         /// 32-bit registers, shared among the resident threads.
         registers: u32,
         /// Scratchpad ("shared memory", LDS) shared among the resident CTAs, in bytes.
         shared_bytes: u64,
-        /// Which ready warp of a sub-core issues next.
+        /// Policy for the next warp a sub-core issues.
         scheduler: Scheduler,
-        /// Loads and returning atomics of a warp whose result is outstanding, at most: 1 to 64.
+        /// Outstanding loads and returning atomics per warp, at most: 1 to 64.
         pending_loads: u32,
-        /// Stores of the SM sent and not yet acknowledged, at most, in line transactions.
+        /// Stores sent by the SM and not yet acknowledged, at most, in line transactions.
         posted_stores: u32,
-        /// Issue cycles of a warp instruction on one sub-core: single precision.
+        /// Issue cycles per warp instruction on one sub-core: single precision.
         fp32_cycles: Fraction,
-        /// Issue cycles of a warp instruction on one sub-core: integer.
+        /// Issue cycles per warp instruction on one sub-core: integer.
         int_cycles: Fraction,
-        /// Issue cycles of a warp instruction on one sub-core: double precision.
+        /// Issue cycles per warp instruction on one sub-core: double precision.
         fp64_cycles: Fraction,
-        /// Issue cycles of a warp instruction on one sub-core: transcendentals.
+        /// Issue cycles per warp instruction on one sub-core: transcendentals.
         special_cycles: Fraction,
-        /// Issue cycles of a warp instruction on one sub-core: matrix units.
+        /// Issue cycles per warp instruction on one sub-core: matrix units.
         tensor_cycles: Fraction,
-        /// Issue cycles of a warp instruction on one sub-core: control flow and the rest.
+        /// Issue cycles per warp instruction on one sub-core: control flow and the rest.
         other_cycles: Fraction,
-        /// Cycles from the issue of a single-precision instruction to that of one that needs its result. 1: as long as it
-        /// takes to issue.
+        /// Cycles from a single-precision instruction's issue to a dependent instruction's issue. 1: equal to the
+        /// issue time.
         fp32_latency_cycles: u32 = 1,
-        /// Likewise, integer.
+        /// The same, integer.
         int_latency_cycles: u32 = 1,
-        /// Likewise, double precision.
+        /// The same, double precision.
         fp64_latency_cycles: u32 = 1,
-        /// Likewise, transcendentals.
+        /// The same, transcendentals.
         special_latency_cycles: u32 = 1,
-        /// Likewise, matrix units.
+        /// The same, matrix units.
         tensor_latency_cycles: u32 = 1,
-        /// Cycles between two instructions of one warp, at least, where a sub-core gets its turn at shared issue logic
-        /// so seldom; other warps of the sub-core issue meanwhile. 1 where each sub-core issues every cycle.
+        /// Minimum cycles between two instructions from one warp, for a sub-core that gets rare turns at shared
+        /// issue logic; other warps of the sub-core issue meanwhile. 1 if each sub-core issues every cycle.
         turn_cycles: u32 = 1,
         /// Scratchpad access: issue to result, without conflicts.
         shared_latency: Ps,
-        /// Whether arithmetic waits for the scratchpad accesses that its warp has issued before it. Where not, they
-        /// are taken to be scheduled so far ahead that none waits; a barrier waits for them in any case.
+        /// Arithmetic waits for the scratchpad accesses that its warp has issued before. Otherwise accesses are
+        /// assumed to be scheduled far enough ahead that none waits; a barrier waits for them in any case.
         shared_blocks: bool = false,
-        /// Cycles that the SM's one scratchpad is busy for each conflict-free pass.
+        /// Cycles that the SM's scratchpad is busy per conflict-free pass.
         shared_pass_cycles: Fraction,
     }
 }
 
 section! {
-    /// Inside a module, between its SMs and its L2 slices.
+    /// A module's crossbar, between SMs and L2 slices.
     pub struct CrossbarConfig {
         /// One way, without queueing.
         latency: Ps,
@@ -182,7 +184,7 @@ section! {
 }
 
 section! {
-    /// Between the modules of a GPU.
+    /// The links between a GPU's modules.
     pub struct LinkConfig {
         /// One port, each way.
         rate: Rate,
@@ -192,11 +194,11 @@ section! {
 }
 
 section! {
-    /// The link of each GPU to the switch between them.
+    /// Each GPU's link to the switch between them.
     pub struct GpuLinkConfig {
         /// One port, each way.
         rate: Rate,
-        /// Lanes of a port, each way; bytes are striped over them. Those of links that turn can change their way.
+        /// Lanes per port, each way; bytes are striped over them. Lanes of turning links can change direction.
         lanes: u32 = 1,
         /// One way from port to port, switch included, without queueing or serialisation.
         latency: Ps,
@@ -204,23 +206,24 @@ section! {
 }
 
 choice! {
-    /// What TLBs hold as a program begins.
+    /// The contents of TLBs at program start.
     pub enum TlbStart {
-        /// Nothing.
+        /// The TLBs are empty.
         Cold = "cold",
-        /// The pages of the program's arrays, as if each TLB had walked all of them in ascending order: where it has no room for
-        /// all, the least recently walked of a set went. Of a program that names no arrays, the pages that its kernels access.
+        /// The TLBs hold pages from the program's arrays, as if each TLB had walked all pages in ascending order.
+        /// Beyond the capacity, the least recently walked pages in a set are evicted. For a program without named
+        /// arrays, they hold the pages accessed by its kernels.
         Warm = "warm",
     }
 }
 
 choice! {
-    /// Where bytes are that the host has copied to a GPU before the first kernel.
+    /// The location of bytes that the host has copied to a GPU before the first kernel.
     pub enum HostCopies {
-        /// In memory alone.
+        /// The bytes are in memory only.
         Past = "past",
-        /// Also in the L2 of their home, clean, as if they had been written there in the order of the copies: of a set, the
-        /// latest are there.
+        /// The bytes are also in the L2 at their home, clean, as if written there in copy order: each set holds the
+        /// latest bytes.
         L2 = "l2",
     }
 }
@@ -228,88 +231,89 @@ choice! {
 section! {
     /// Address translation, at the machine's page size.
     pub struct TlbConfig {
-        /// Entries of an SM's fully associative TLB.
+        /// Entries in an SM's fully associative TLB.
         l1_entries: u32,
-        /// Entries of a module's TLB.
+        /// Entries in a module's TLB.
         l2_entries: u32,
-        /// Entries of a set of the module's TLB.
+        /// Entries per set in the module's TLB.
         l2_ways: u32,
-        /// A miss of the SM's TLB that hits the module's: added to the access.
+        /// Time added to an access on an SM TLB miss that hits the module's.
         l2_latency: Ps,
-        /// A miss of both: added on top of `l2_latency`.
+        /// Added after `l2_latency` on a miss in both.
         walk_latency: Ps,
-        /// Page walks of a module in flight, at most.
+        /// Page walks in flight per module, at most.
         walkers: u32,
-        /// What TLBs hold as a program begins.
+        /// TLB contents at program start.
         start: TlbStart = TlbStart::Cold,
     }
 }
 
 section! {
-    /// What launches kernels and copies memory.
+    /// Kernel launches and memory copies.
     pub struct HostConfig {
-        /// Between the command processor and a module, each way; links that lie between come on top.
+        /// Between the command processor and a module, each way; intermediate links come on top.
         command_latency: Ps,
-        /// In place of `command_latency` and the links, where the command processor and the modules have a crossbar of their
-        /// own: to or from one module. 0 where they have none.
+        /// To or from one module, in place of `command_latency` and the links, if the command processor and the
+        /// modules have a crossbar of their own. 0 if they have none.
         unicast_latency: Ps = Ps::ZERO,
-        /// Likewise, to all modules at once. 0 for as long as to one.
+        /// The same, to all modules at once. 0 for an equal duration.
         broadcast_latency: Ps = Ps::ZERO,
-        /// What the command processor takes to read a packet of the program, before anything of its boundary begins.
+        /// Time for the command processor to read a packet from the program, before its boundary's operations
+        /// begin.
         packet_latency: Ps = Ps::ZERO,
-        /// What it takes for the table of a design that elides boundaries; hidden where the packet is queued while the
-        /// kernel before runs. Source of the default: CPElide, section IV-B.
+        /// Time for the table in a design that elides boundaries; hidden if the packet is queued while the previous
+        /// kernel runs. Source of the default: CPElide, section IV-B.
         table_latency: Ps = Ps::from_ns(6000),
         /// Launch on an idle machine to the dispatch of its first CTA.
         launch_latency: Ps,
-        /// End of a kernel to the first dispatch of one that depends on it and was already queued.
+        /// End of a kernel to the first dispatch of a dependent kernel already in the queue.
         dependent_launch_latency: Ps,
-        /// Between two CTA dispatches of a module.
+        /// Between two CTA dispatches in a module.
         dispatch_interval: Ps,
         /// Start of a copy to its first byte.
         copy_latency: Ps,
         /// Copies between host and one GPU, each way.
         copy_rate: Rate,
-        /// Where the bytes of copies before the first kernel are when it begins.
+        /// Location of bytes copied before the first kernel, at its start.
         copies: HostCopies = HostCopies::Past,
     }
 }
 
 section! {
-    /// Sizes of messages on the links between modules and between GPUs. The crossbar carries data alone.
+    /// Message sizes on links between modules and between GPUs. The crossbar carries data without headers.
     pub struct MessageConfig {
-        /// Added to the data of a message that carries some.
+        /// Added to the data in each message with data.
         header_bytes: Bytes,
         /// A load request, whole.
         request_bytes: Bytes,
         /// An invalidation, acknowledgment, marker or release request, whole.
         control_bytes: Bytes,
-        /// Byte enables, added to a store that covers part of what it carries.
+        /// Byte enables, added to a store with partial coverage of its data.
         mask_bytes: Bytes,
-        /// A message takes a multiple of this on a link.
+        /// Unit of a message's size on a link.
         flit_bytes: u64,
     }
 }
 
 impl Topology {
-    /// Modules of the whole machine. At most 256 once checked.
+    /// The whole machine's number of modules. At most 256 once checked.
     pub fn modules(&self) -> usize {
         usize::from(self.gpus) * usize::from(self.modules_per_gpu)
     }
 
-    /// SMs of the whole machine.
+    /// The whole machine's number of SMs.
     pub fn sms(&self) -> usize {
         self.modules() * usize::from(self.sms_per_module)
     }
 
-    /// The GPU that holds `module`.
+    /// The GPU that contains `module`.
     pub fn gpu_of(&self, module: ModuleId) -> GpuId {
         GpuId(module.0 / self.modules_per_gpu)
     }
 }
 
 impl SmConfig {
-    /// Cycles that one sub-core is busy issuing a warp instruction of `class`.
+    /// Cycles for which a sub-core is busy issuing a warp instruction in `class`.
     pub fn cycles(&self, class: ComputeClass) -> Fraction {
         match class {
             ComputeClass::Fp32 => self.fp32_cycles,
@@ -321,7 +325,7 @@ impl SmConfig {
         }
     }
 
-    /// Cycles from the issue of a warp instruction of `class` to that of one that needs its result.
+    /// Cycles from the issue of a warp instruction in `class` to the issue of a dependent instruction.
     pub fn latency_cycles(&self, class: ComputeClass) -> Fraction {
         let latency = match class {
             ComputeClass::Fp32 => self.fp32_latency_cycles,
@@ -336,7 +340,7 @@ impl SmConfig {
 }
 
 impl MachineConfig {
-    /// The host and its memory, where the machine describes them.
+    /// The host and its memory, if the machine has the sections for a host.
     pub fn coherent_host(&self) -> Option<CoherentHost<'_>> {
         Some(CoherentHost {
             cpu: self.cpu.as_ref()?,
@@ -347,30 +351,30 @@ impl MachineConfig {
         })
     }
 
-    /// Bytes that one directory entry tracks.
+    /// Number of bytes tracked by a directory entry.
     pub fn region_bytes(&self) -> u64 {
         self.line.bytes() * u64::from(self.directory.lines_per_entry)
     }
 
-    /// Bytes of data that the directory of a module can track.
+    /// Number of data bytes within reach of a module's directory.
     pub fn directory_reach_bytes(&self) -> u64 {
         self.region_bytes() * u64::from(self.directory.entries)
     }
 
-    /// Sharers that an entry of a hierarchical directory distinguishes: the other modules of its GPU and the
-    /// other GPUs. Source: HMG, section V-A (M + N - 2).
+    /// Number of sharers distinguished by a hierarchical directory entry: the remaining modules in its GPU, plus
+    /// the remote GPUs. Source: HMG, section V-A (M + N - 2).
     pub fn directory_sharers(&self) -> u32 {
         u32::from(self.topology.modules_per_gpu) + u32::from(self.topology.gpus) - 2
     }
 
-    /// Bits of a hierarchical directory entry: tag, one bit of state (valid or invalid), sharers. Source:
-    /// HMG, section VII-C.
+    /// Bits per hierarchical directory entry: tag, one state bit (valid or invalid), sharers. Source: HMG, section
+    /// VII-C.
     pub fn directory_bits_per_entry(&self) -> u32 {
         self.directory.tag_bits + 1 + self.directory_sharers()
     }
 
-    /// Bytes of storage of a module's directory, whole bytes an entry: 12K entries of 55 bits are the paper's 84 KB, of
-    /// 1024 bytes as its other sizes are. Source: HMG, section VII-C.
+    /// Storage bytes for a module's directory, with whole bytes per entry: 12K entries with 55 bits each are the
+    /// paper's 84 KB, in units of 1024 bytes like its other sizes. Source: HMG, section VII-C.
     pub fn directory_storage_bytes(&self) -> u64 {
         u64::from(self.directory.entries) * u64::from(self.directory_bits_per_entry().div_ceil(8))
     }
@@ -384,7 +388,7 @@ const OWN_KEYS: &[Key] = &[
     Key::required::<u64>("page_bytes", "Bytes of a page, a power of two."),
 ];
 
-/// Applies `$each` to every section of a machine: its name and its type.
+/// Applies `$each` to every section in a machine: its name and its type.
 macro_rules! sections {
     ($each:ident) => {
         $each! {
@@ -396,7 +400,7 @@ macro_rules! sections {
     };
 }
 
-/// Applies `$each` to every section that a machine may leave out: its name and its type.
+/// Applies `$each` to every optional section in a machine: its name and its type.
 macro_rules! optional_sections {
     ($each:ident) => {
         $each! {
@@ -439,7 +443,7 @@ impl Described for MachineConfig {
     }
 
     fn read(tree: &Table) -> Result<MachineConfig, ConfigError> {
-        // Any clock will do to read the clock.
+        // Any clock suffices to read the clock itself.
         let first = Reader { table: tree, section: "", clock: Clock::from_hz(1_000_000_000) };
         let mut known: Vec<&str> = OWN_KEYS.iter().map(|key| key.name).collect();
         known.extend(Self::sections().iter().skip(1).map(|(name, _)| *name));

@@ -1,10 +1,10 @@
-//! Memory: the DRAM of a module, or that of the host, and the cache in front of it.
+//! Memory: the DRAM in a module, or the host's memory, and the cache in front of it.
 
 use crate::section::section;
 use tombolo_types::{Bytes, Ps, Rate};
 
 section! {
-    /// Memory: the DRAM of a module, or that of the host.
+    /// Memory: the DRAM in a module, or the host's memory.
     pub struct DramConfig {
         /// Capacity of a module, or of the host, in bytes.
         bytes: u64,
@@ -12,9 +12,9 @@ section! {
         rate: Rate,
         /// Channels; lines are spread over them.
         channels: u16,
-        /// Banks of a channel.
+        /// Banks per channel.
         banks: u32,
-        /// Bytes of an open row of a bank: a power of two, at least a line.
+        /// Bytes per open row in a bank: a power of two, at least a line.
         row_bytes: u64,
         /// Least bytes a channel transfers: a power of two, at most a line.
         burst_bytes: u64,
@@ -28,28 +28,28 @@ section! {
         row_active: Ps,
         /// Controller, queues and wires, both ways, besides the bank's own times.
         base_latency: Ps,
-        /// Writes that wait in a channel, at most: half of them go in one batch.
+        /// Writes waiting in a channel, at most: a batch takes half the queue.
         write_queue: u32,
-        /// The bus of a channel is idle so long for each batch of writes: it turns round there and back.
+        /// Idle time on a channel's bus per batch of writes: the bus turns round twice.
         turn: Ps = Ps::ZERO,
-        /// From one refresh of a channel, with all its banks, to its next (tREFI); 0 where there is none.
+        /// From a channel's refresh, with all banks, to the next refresh (tREFI); 0 for no refresh.
         refresh_interval: Ps = Ps::ZERO,
-        /// What a refresh takes (tRFC): less than the interval.
+        /// Time for a refresh (tRFC): less than the interval.
         refresh: Ps = Ps::ZERO,
     }
 }
 
 section! {
-    /// A cache in front of a module's DRAM, on the memory's side, the last level (L3): it holds lines of that memory alone,
-    /// whoever asks, and no protocol sees it. When it passes stores on is the design's `l3_write`.
+    /// A cache in front of a module's DRAM, on the memory side, the last level (L3). It holds only lines from this
+    /// memory, for any requester, and is invisible to protocols. Its write policy is the design's `l3_write`.
     pub struct MemoryCacheConfig {
         /// Capacity of a module's part, in bytes; 0 for none.
         bytes: Bytes = Bytes(0),
-        /// Lines of a set.
+        /// Lines per set.
         ways: u32 = 16,
-        /// Data that it reads and writes, both together.
+        /// Data read and written, both together.
         rate: Rate = Rate::INFINITE,
-        /// Access: from a request to the first byte of a hit, or to the request of a miss leaving for DRAM.
+        /// Access: from a request to the first byte of a hit, or to the departure of a miss to DRAM.
         hit_latency: Ps = Ps::ZERO,
     }
 }

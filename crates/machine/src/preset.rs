@@ -1,9 +1,9 @@
-//! The machines that ship, embedded in the program. Adding one is a file and a line here.
+//! The shipped machines, embedded in the program. A new machine needs a file and a line in this list.
 
-/// A file that ships.
+/// A shipped file.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// What users call it.
+    /// The name used by users.
     pub name: &'static str,
     /// The file's text.
     pub text: &'static str,
@@ -15,7 +15,7 @@ macro_rules! presets {
     };
 }
 
-/// Machines, in the order of lists.
+/// Machines, in list order.
 pub(crate) const MACHINES: &[Preset] = presets!(
     "machines":
     "hmg-4x4",

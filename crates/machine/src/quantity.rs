@@ -1,11 +1,11 @@
-//! How a value is written in a file: one parser and one printer for each type a configuration holds.
+//! Text form of values in a file: a parser and a printer for each type in a configuration.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 pub use tombolo_types::Clock;
 use tombolo_types::{Attojoules, Bytes, LineSize, Ps, Rate};
 
-/// A value as a record or a file shows it; reading it back gives the same value.
+/// A value in the form used by records and files; reading this form returns the same value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plain {
     /// A count, or a size in bytes.
@@ -18,7 +18,7 @@ pub enum Plain {
     List(Vec<&'static str>),
 }
 
-/// As a setting takes it.
+/// The form accepted by a setting.
 impl fmt::Display for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -41,44 +41,44 @@ impl Serialize for Plain {
     }
 }
 
-/// The units of a measure, each with its size in the smallest.
+/// A measure's units, each with its size in the smallest unit.
 type Units = &'static [(&'static str, u64)];
 
-/// What a schema says of a value: what a file may hold, as far as that is not told from the rest of it.
+/// The schema form for a value: the permitted contents, as far as they do not depend on other values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Nothing is said.
+    /// Unspecified.
     Any,
-    /// One line of text.
+    /// A single line of text.
     Text,
     /// True or false.
     Flag,
-    /// A whole number from 1 to this.
+    /// A whole number from 1 to this maximum.
     Count(u32),
-    /// One of these words.
+    /// A word from this list.
     Words(&'static [&'static str]),
-    /// A number above zero: a decimal, or a fraction as text.
+    /// A number above zero: a decimal number, or a fraction as text.
     Fraction,
-    /// A number with a unit, as text; the empty unit is also that of a plain number.
+    /// A number with a unit, as text; the empty unit also stands for a plain number.
     Measure {
-        /// Units.
+        /// Permitted units.
         units: Units,
-        /// Base unit of tables, with its size in the smallest unit.
+        /// The base unit for tables, with its size in the smallest unit.
         base: (&'static str, u64),
         /// Units that need the clock.
         cycles: &'static [&'static str],
-        /// Words that may stand for a number.
+        /// Words accepted instead of a number.
         words: &'static [&'static str],
     },
 }
 
 impl Form {
-    /// A measure in `units` and nothing else, in tables in `base`.
+    /// A measure accepted only in `units`, with `base` as the base unit for tables.
     const fn units(units: Units, base: (&'static str, u64)) -> Form {
         Form::Measure { units, base, cycles: &[], words: &[] }
     }
 
-    /// Whether values of this form are numbers, with or without a unit.
+    /// True if values in this form are numbers, with or without a unit.
     pub fn is_number(self) -> bool {
         match self {
             Form::Any | Form::Text | Form::Flag | Form::Words(_) => false,
@@ -86,8 +86,9 @@ impl Form {
         }
     }
 
-    /// The number that `text` stands for, in the base unit: bytes, bytes a second, seconds, hertz, picojoules or a plain
-    /// count. `None` where it stands for no number, such as a word of a list or `none`. `clock` converts cycles.
+    /// The number represented by `text`, in the base unit: bytes, bytes per second, seconds, hertz, picojoules or a
+    /// plain count. `None` if the text represents no number, for example a list word or `none`. `clock` converts
+    /// cycles.
     pub fn number(self, text: &str, clock: Clock) -> Option<f64> {
         match self {
             Form::Any | Form::Text | Form::Flag | Form::Words(_) => None,
@@ -101,7 +102,7 @@ impl Form {
                 let (Decimal { digits, decimals }, unit) = measure(text)?;
                 let number = digits as f64 / 10_f64.powi(decimals as i32);
                 let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor as f64);
-                // Cycles become a time, and a rate in cycles one in seconds.
+                // Cycles become a time, and bytes per cycle become bytes per second.
                 let smallest = factor.map(|factor| number * factor).or_else(|| match unit {
                     "B/cycle" => Some(number * clock.hz() as f64),
                     "cycle" | "cycles" => Some(number * TIME_LIMIT as f64 / clock.hz() as f64),
@@ -113,34 +114,34 @@ impl Form {
     }
 }
 
-/// The word of a rate without bound.
+/// The word for a rate without a limit.
 const INFINITE: &str = "infinite";
 
-/// A type that a key of a configuration file can hold.
+/// A type that a key in a configuration file can hold.
 pub trait Quantity: Sized {
-    /// What may be written, for error messages and help.
+    /// The permitted text, for error messages and help.
     const EXPECTED: &'static str;
 
-    /// What may be written, for schemas.
+    /// The permitted text, for schemas.
     const FORM: Form = Form::Any;
 
-    /// Reads the text of a value, or `None` where it is not [`Quantity::EXPECTED`]. `clock` converts cycles.
+    /// Parses a value's text; returns `None` if it does not match [`Quantity::EXPECTED`]. `clock` converts cycles.
     fn parse(text: &str, clock: Clock) -> Option<Self>;
 
-    /// The value in the largest unit that states it exactly.
+    /// The value in the largest exact unit.
     fn print(&self) -> Plain;
 }
 
-/// A small exact number, such as the cycles that one instruction occupies a pipeline. In lowest terms.
+/// A small exact number in lowest terms, for example the cycles for which an instruction occupies a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fraction {
-    /// Above the line: 1 to 65535.
+    /// The numerator: 1 to 65535.
     pub numerator: u32,
-    /// Below the line: 1 to 65535.
+    /// The denominator: 1 to 65535.
     pub denominator: u32,
 }
 
-/// A word chosen from a list: an enum whose variants are the options that exist.
+/// Declares a word chosen from a list: an enum whose variants are the available options.
 #[macro_export]
 macro_rules! choice {
     ($(#[doc = $about:literal])* pub enum $Name:ident {
@@ -151,10 +152,10 @@ macro_rules! choice {
         pub enum $Name { $( $(#[doc = $doc])* $Variant ),+ }
 
         impl $Name {
-            /// Every option, in the order of the documentation.
+            /// Every option, in the order used by the documentation.
             pub const ALL: &'static [$Name] = &[$($Name::$Variant),+];
 
-            /// The word in a file.
+            /// The word used in a file.
             pub const fn word(self) -> &'static str {
                 match self { $($Name::$Variant => $word),+ }
             }
@@ -187,7 +188,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// At most 18 digits in all: products with any unit fit 128 bits.
+    /// Accepts at most 18 digits in total, because products with any unit must fit into 128 bits.
     fn parse(text: &str) -> Option<Decimal> {
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -198,7 +199,7 @@ impl Decimal {
         Some(Decimal { digits, decimals: part.len() as u32 })
     }
 
-    /// `self × unit` where that is a whole number of at most `limit`.
+    /// `self × unit`, if the product is a whole number up to `limit`.
     fn times(&self, unit: u64, limit: u64) -> Option<u64> {
         let product = self.digits * u128::from(unit);
         let divisor = 10_u128.pow(self.decimals);
@@ -206,7 +207,8 @@ impl Decimal {
         u64::try_from(whole).ok().filter(|whole| *whole <= limit)
     }
 
-    /// So many cycles, where that is at most a second, rounded down to whole picoseconds as [`Clock::span`] does.
+    /// The duration of this many cycles, if at most a second, rounded down to whole picoseconds like
+    /// [`Clock::span`].
     fn cycles(&self, clock: Clock) -> Option<Ps> {
         let a_second = 10_u128.pow(self.decimals) * u128::from(clock.hz());
         let time = self.digits * u128::from(TIME_LIMIT) / a_second;
@@ -220,22 +222,22 @@ fn measure(text: &str) -> Option<(Decimal, &str)> {
     Some((Decimal::parse(&text[..end])?, text[end..].trim_start()))
 }
 
-/// A number in one of `units`, as a multiple of the smallest.
+/// Parses a number with a unit from `units`, as a multiple of the smallest unit.
 fn in_units(text: &str, units: &[(&str, u64)], limit: u64) -> Option<u64> {
     let (number, unit) = measure(text)?;
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     number.times(*factor, limit)
 }
 
-/// `value` in the first unit (largest first) that divides it.
+/// Prints `value` in the first unit (largest first) without a remainder.
 fn print_in(value: u64, units: &[(&str, u64)]) -> Plain {
     let exact = units.iter().find(|(_, factor)| value.is_multiple_of(*factor));
     let (name, factor) = exact.expect("the last unit of every list is 1");
     Plain::Text(format!("{}{name}", value / factor))
 }
 
-/// Sizes are binary. Source: JEDEC Standard 100B.01 defines K, M and G as powers of 1024 for semiconductor
-/// storage, and GPU papers state cache sizes so.
+/// Sizes are binary. Source: JEDEC Standard 100B.01 defines K, M and G as powers of 1024 for semiconductor storage,
+/// and GPU papers use the same convention for cache sizes.
 const SIZES: &[(&str, u64)] = &[
     ("", 1),
     ("B", 1),
@@ -251,21 +253,22 @@ const SIZES: &[(&str, u64)] = &[
 /// Largest size, in bytes. Source: a 49-bit virtual address (GPS, Table 1).
 const SIZE_LIMIT: u64 = 1 << 49;
 
-/// Rates are decimal, in bytes a second, as datasheets of links and memories state them.
+/// Rates are decimal, in bytes per second, as in datasheets for links and memories.
 const RATES: &[(&str, u64)] =
     &[("TB/s", 1_000_000_000_000), ("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("KB/s", 1_000), ("B/s", 1)];
-/// Largest rate, in bytes a second: assumed, a thousand times what any package reaches.
+/// Largest rate, in bytes per second: assumed, a thousand times any package's rate.
 const RATE_LIMIT: u64 = 10_000_000_000_000_000;
 
 /// Times in picoseconds.
 const TIMES: &[(&str, u64)] =
     &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
-/// Largest time, in picoseconds: one second, assumed, beyond any latency of a machine; the base unit of tables.
+/// Largest time, in picoseconds: one second, assumed, beyond any latency in a machine. Also the base unit for
+/// tables.
 const TIME_LIMIT: u64 = 1_000_000_000_000;
 
 /// Frequencies in hertz; a [`Clock`] holds whole kilohertz.
 const FREQUENCIES: &[(&str, u64)] = &[("GHz", 1_000_000_000), ("MHz", 1_000_000), ("kHz", 1_000)];
-/// Largest frequency, in hertz: assumed, beyond any silicon; a cycle stays at least 10 ps.
+/// Largest frequency, in hertz: assumed, beyond any silicon; a cycle remains at least 10 ps.
 const FREQUENCY_LIMIT: u64 = 100_000_000_000;
 
 /// Energies in attojoules.
@@ -296,7 +299,7 @@ count!(u8, "a whole number from 1 to 255");
 count!(u16, "a whole number from 1 to 65535");
 count!(u32, "a whole number from 1 to 4294967295");
 
-/// A number that may be absent.
+/// A number or its absence.
 impl Quantity for Option<u32> {
     const EXPECTED: &'static str = "a whole number from 1 to 4294967295, or \"none\"";
 
@@ -311,7 +314,7 @@ impl Quantity for Option<u32> {
     }
 }
 
-/// A size of at least one byte.
+/// A size, at least one byte.
 impl Quantity for u64 {
     const EXPECTED: &'static str = "a size from 1 byte to 512 TB, such as 128, \"64KB\" or \"3MB\" (1 KB = 1024 B)";
 
@@ -326,7 +329,7 @@ impl Quantity for u64 {
     }
 }
 
-/// A size that may be zero.
+/// A size, possibly zero.
 impl Quantity for Bytes {
     const EXPECTED: &'static str = "a size from 0 bytes to 512 TB, such as 0, 16 or \"1KB\" (1 KB = 1024 B)";
 
@@ -426,10 +429,10 @@ impl Quantity for Attojoules {
 }
 
 impl Fraction {
-    /// One whole.
+    /// The fraction 1/1.
     pub const ONE: Fraction = Fraction { numerator: 1, denominator: 1 };
 
-    /// `numerator / denominator` in lowest terms, or `None` unless both then lie in 1 to 65535.
+    /// `numerator / denominator` in lowest terms; `None` unless both then lie in 1 to 65535.
     pub fn new(numerator: u64, denominator: u64) -> Option<Fraction> {
         if numerator == 0 || denominator == 0 {
             return None;
@@ -439,7 +442,7 @@ impl Fraction {
         Some(Fraction { numerator: small(numerator)?, denominator: small(denominator)? })
     }
 
-    /// Reads `3`, `0.0625` or `1/16`.
+    /// Parses `3`, `0.0625` or `1/16`.
     pub fn from_text(text: &str) -> Option<Fraction> {
         let whole = |text: &str| Decimal::parse(text.trim());
         match text.split_once('/') {

@@ -1,4 +1,4 @@
-//! Every value of a description in the order of its keys: as written, or its default, and where it comes from.
+//! Every value in a description, in key order: the written value, or the default, each with its source.
 
 use crate::description::{Described, Description};
 use crate::error::{ConfigError, Place};
@@ -6,35 +6,35 @@ use crate::section::Key;
 use crate::spelling::{self, AxisInfo, KIND};
 use crate::tree::{Node, Table};
 
-/// A value that holds.
+/// An effective value.
 #[derive(Clone, Debug)]
 pub struct ResolvedValue {
-    /// Name of its section; empty outside any.
+    /// The name of its section; empty outside any section.
     pub section: &'static str,
-    /// Its key.
+    /// The key, with its documentation.
     pub key: Key,
-    /// As written; a default as it would be written.
+    /// The value as written; a default appears in the form it would have in a file.
     pub value: String,
-    /// Where it stands; `None` of a default.
+    /// The value's place in a file or setting; `None` for a default.
     pub place: Option<Place>,
-    /// Where it comes from: what follows `# Source:` on its line, or what the meaning of the key says of the default;
-    /// empty where neither does.
+    /// The value's source: the text after `# Source:` on its line, or the default's source stated by the key's
+    /// documentation; empty if neither exists.
     pub source: String,
 }
 
 impl ResolvedValue {
-    /// Dotted path, such as `l2.bytes`; of an option that is chosen, its axis, such as `links`.
+    /// Dotted path, for example `l2.bytes`; for a chosen option, its axis, for example `links`.
     pub fn path(&self) -> String {
         spelling::shown(&self.key.path(self.section)).to_owned()
     }
 }
 
 impl<T: Described> Description<T> {
-    /// Every value that is read, section by section, keys in the order of the documentation. Those of options that are not
-    /// chosen are none.
+    /// Every effective value, section by section, with the keys in documentation order. Keys for options that are
+    /// not chosen are omitted.
     ///
     /// # Errors
-    /// The description is not one that [`Description::check`] takes.
+    /// Fails if the description does not pass [`Description::check`].
     pub fn resolved(&self) -> Result<Vec<ResolvedValue>, ConfigError> {
         self.check()?;
         let tree = spelling::without_replaced::<T>(self.tree());

@@ -1,13 +1,14 @@
-//! A machine in miniature: the same ratios of footprint to capacity and of compute to bandwidth, sooner.
+//! A scaled machine: equal ratios of footprint to capacity and of compute to bandwidth, at a shorter simulation
+//! time.
 //!
-//! | scales by F | stays |
+//! | scaled by F | unchanged |
 //! | --- | --- |
-//! | SMs of a module | what an SM holds: L1, warps, MSHRs, scratchpad, its crossbar port |
-//! | L2, L3 and DRAM capacity in whole sets or pages, L2 MSHRs, stores posted by a module, directory entries | ways, entries of TLBs |
-//! | rates of links, L2, L3, DRAM and copies: fewer slices and channels, down to one, then their rate | latencies |
+//! | SMs per module | an SM's resources: L1, warps, MSHRs, scratchpad, its crossbar port |
+//! | L2, L3 and DRAM capacity in whole sets or pages, L2 MSHRs, posted stores per module, directory entries | ways, TLB entries |
+//! | rates for links, L2, L3, DRAM and copies: fewer slices and channels, down to one, then their rate | latencies |
 //! | page size: the largest power of two not above, at least a directory region and a block | GPUs and modules |
-//! | the host's memory, last-level cache and its directory, and stacks, likewise; links to the host | blocks, the host's directories |
-//! | outstanding misses of the CPU, down to one, and its line accesses a cycle | CPU clock |
+//! | the host's memory, last-level cache with its directory, and stacks, likewise; links to the host | blocks, the host's directories |
+//! | the CPU's outstanding misses, down to one, and its line accesses per cycle | CPU clock |
 
 use crate::error::ConfigError;
 use crate::machine::{DramConfig, MachineConfig};
@@ -15,7 +16,7 @@ use crate::quantity::Fraction;
 use std::fmt;
 use tombolo_types::{Bytes, Rate};
 
-/// The fraction of a machine that is simulated: above 0, at most 1, in lowest terms.
+/// The simulated fraction of a machine: above 0, at most 1, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale(Fraction);
 
@@ -23,23 +24,23 @@ impl Scale {
     /// The whole machine.
     pub const FULL: Scale = Scale(Fraction { numerator: 1, denominator: 1 });
 
-    /// `numerator / denominator`, or `None` unless above 0 and at most 1, with parts up to 65535.
+    /// `numerator / denominator`; `None` unless above 0 and at most 1, with parts up to 65535.
     pub fn new(numerator: u64, denominator: u64) -> Option<Scale> {
         Fraction::new(numerator, denominator).filter(|f| f.numerator <= f.denominator).map(Scale)
     }
 
-    /// Above the line.
+    /// The numerator.
     pub fn numerator(self) -> u64 {
         u64::from(self.0.numerator)
     }
 
-    /// Below the line.
+    /// The denominator.
     pub fn denominator(self) -> u64 {
         u64::from(self.0.denominator)
     }
 
-    /// The scale nearest to this one at which modules of these numbers of SMs all keep whole SMs, one at least; of two that
-    /// are as near, the larger.
+    /// The nearest scale at which modules with any of these SM counts all keep whole SMs, at least one per module;
+    /// on a tie, the larger scale.
     pub fn with_whole_sms(self, sms: impl IntoIterator<Item = u16>) -> Scale {
         let all = sms.into_iter().map(u64::from).fold(0, gcd).max(1);
         Scale::new(self.of(all).max(1), all).unwrap_or(Scale::FULL)
@@ -54,7 +55,7 @@ impl Scale {
 impl std::str::FromStr for Scale {
     type Err = ConfigError;
 
-    /// Reads `1/16`, `0.0625` or `1`.
+    /// Parses `1/16`, `0.0625` or `1`.
     fn from_str(text: &str) -> Result<Scale, ConfigError> {
         let fraction = Fraction::from_text(text.trim()).filter(|f| f.numerator <= f.denominator);
         fraction.map(Scale).ok_or_else(|| ConfigError::Scale {
@@ -76,15 +77,15 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// `above / below`, rounded to the nearest whole number, halves up. Every caller scales a 64-bit value down or
-/// spreads it over a part of what held it, so that the result fits.
+/// `above / below`, rounded to the nearest whole number, halves up. Every caller scales a 64-bit value down, or
+/// spreads it over a part of its former holders, and the result fits.
 fn nearest(above: u128, below: u64) -> u64 {
     let below = u128::from(below);
     u64::try_from((2 * above + below) / (2 * below)).unwrap_or(u64::MAX)
 }
 
-/// `units × F` identical units: as many whole ones as fit, at least one, and what each of them then is of an
-/// unscaled one, so that the total is exactly `F` of what it was.
+/// `units × F` identical units: all whole units within the product, at least one, and each unit's size relative to
+/// an unscaled unit. The total is exactly the fraction `F`.
 struct Units {
     count: u16,
     /// Each unit's share is `above / below` of the original.
@@ -99,17 +100,18 @@ impl Units {
         Units { count, above: total, below: scale.denominator() * u64::from(count) }
     }
 
-    /// One unit that becomes slower.
+    /// A single unit, made slower.
     fn one(scale: Scale) -> Units {
         Units::scaled(1, scale)
     }
 
-    /// The share of a count or rate that a unit keeps: nearest, at least 1.
+    /// A unit's share of a count or rate: rounded to nearest, at least 1.
     fn share(&self, value: u64) -> u64 {
         nearest(u128::from(value) * u128::from(self.above), self.below).max(1)
     }
 
-    /// The cycles that one of them takes for what took `cycles` of an unscaled one: nearest, where that is no fraction.
+    /// The scaled unit's duration for work that took `cycles` in an unscaled unit; rounded to nearest if the result
+    /// is not a representable fraction.
     fn stretch(&self, cycles: Fraction) -> Fraction {
         let (above, below) = (u64::from(cycles.numerator) * self.below, u64::from(cycles.denominator) * self.above);
         let rounded = Fraction::new(nearest(above.into(), below), 1);
@@ -117,13 +119,13 @@ impl Units {
     }
 }
 
-/// The multiple of `grain` nearest to `value × F`, at least one.
+/// The multiple of `grain` nearest to `value × F`, at least a single grain.
 fn in_grains(value: u64, grain: u64, scale: Scale) -> u64 {
     let wanted = u128::from(value) * u128::from(scale.numerator());
     nearest(wanted, scale.denominator().saturating_mul(grain)).max(1) * grain
 }
 
-/// `count × F`, nearest, at least 1.
+/// `count × F`, rounded to nearest, at least 1.
 fn count(value: u32, scale: Scale) -> u32 {
     u32::try_from(scale.of(u64::from(value))).unwrap_or(value).max(1)
 }
@@ -132,12 +134,12 @@ fn rate(value: Rate, scale: Scale) -> Rate {
     if value.is_infinite() { value } else { Rate(scale.of(value.0).max(1)) }
 }
 
-/// The largest power of two that is at most `bytes`.
+/// The largest power of two up to `bytes`.
 fn power_of_two_below(bytes: u64) -> u64 {
     1 << bytes.max(1).ilog2()
 }
 
-/// Fewer channels, their rate, and whole pages.
+/// Scales a memory: fewer channels, a lower total rate, and a capacity in whole pages.
 fn shrink_memory(memory: &mut DramConfig, page_bytes: u64, scale: Scale) {
     memory.channels = Units::scaled(memory.channels, scale).count;
     memory.rate = rate(memory.rate, scale);
@@ -145,14 +147,14 @@ fn shrink_memory(memory: &mut DramConfig, page_bytes: u64, scale: Scale) {
 }
 
 impl MachineConfig {
-    /// The scales at which a module keeps a whole number of SMs, smallest first; the last is 1.
+    /// The scales with a whole number of SMs per module, smallest first; the last scale is 1.
     pub fn allowed_scales(&self) -> Vec<Scale> {
         let sms = u64::from(self.topology.sms_per_module);
         (1..=sms).filter_map(|kept| Scale::new(kept, sms)).collect()
     }
 
-    /// The fraction `scale` of this machine. An error where a module would not keep a whole number of SMs, or
-    /// where the machine is scaled already.
+    /// The machine scaled by `scale`. Fails if a module would not keep a whole number of SMs, or if the machine is
+    /// already scaled.
     pub fn scaled(&self, scale: Scale) -> Result<MachineConfig, ConfigError> {
         if scale == Scale::FULL {
             return Ok(self.clone());
@@ -239,7 +241,7 @@ impl MachineConfig {
         }
     }
 
-    /// Stacks that are all of a module's memory shrink with it.
+    /// Stacks that use a module's whole memory shrink along with the memory.
     fn shrink_stack(&mut self, scale: Scale) {
         let (slices, memory) = (u64::from(self.l2.slices), self.dram.bytes);
         if let Some(stack) = &mut self.stack

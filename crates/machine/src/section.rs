@@ -1,74 +1,74 @@
-//! Sections of a configuration file: one declaration gives the struct, its keys, its reader and its record.
+//! Sections of a configuration file. A single declaration gives the struct, the keys, the reader and the record.
 
 use crate::error::{ConfigError, near};
 use crate::quantity::{Form, Plain, Quantity};
 use crate::tree::{Node, Table};
 use tombolo_types::Clock;
 
-/// One key of a section, for help, templates and schemas.
+/// A key in a section, for help, templates and schemas.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// As written in a file.
+    /// The key's name in a file.
     pub name: &'static str,
-    /// What it means.
+    /// The key's meaning.
     pub doc: &'static str,
-    /// What may be written.
+    /// The permitted text.
     pub expected: &'static str,
-    /// The same, for schemas.
+    /// The permitted text's form, for schemas.
     pub form: Form,
-    /// What holds where the key is absent; `None` where it must be given.
+    /// The value used if the key is absent; `None` for a mandatory key.
     pub default: fn() -> Option<Plain>,
 }
 
 impl Key {
-    /// A key that holds a `T` and must be given.
+    /// A key that holds a `T` and is mandatory.
     pub const fn required<T: Quantity>(name: &'static str, doc: &'static str) -> Key {
         Key { name, doc, expected: T::EXPECTED, form: T::FORM, default: || None }
     }
 
-    /// A key that holds a `T` and may be left out.
+    /// An optional key that holds a `T` and may be absent from the file.
     pub const fn optional<T: Quantity>(name: &'static str, doc: &'static str, default: fn() -> Option<Plain>) -> Key {
         Key { default, ..Key::required::<T>(name, doc) }
     }
 
-    /// Where the default comes from, as far as the meaning says.
+    /// The default's source, if the key's documentation names a source.
     pub fn source_of_default(&self) -> Option<&'static str> {
         let (_, source) = self.doc.split_once("Source of the default: ").or_else(|| self.doc.split_once("Source: "))?;
         Some(source.trim_end_matches('.'))
     }
 
-    /// The full dotted path of the key in `section`; the empty name is that of the file itself.
+    /// The key's full dotted path in `section`; the empty section name stands for the file itself.
     pub fn path(&self, section: &str) -> String {
         if section.is_empty() { self.name.to_owned() } else { format!("{section}.{}", self.name) }
     }
 }
 
-/// A struct whose fields are keys of one TOML table.
+/// A struct whose fields are the keys in a TOML table.
 pub trait Section: Sized {
-    /// The keys, in the order of the fields.
+    /// The keys, in the order of the struct's fields.
     const KEYS: &'static [Key];
 
     /// Reads all fields; an unknown or missing key is an error.
     fn read(reader: &Reader<'_>) -> Result<Self, ConfigError>;
 }
 
-/// One table being read.
+/// The reader for a single table.
 pub struct Reader<'a> {
-    /// The table.
+    /// The table to read.
     pub table: &'a Table,
-    /// Name of the section; empty for the whole file.
+    /// The section's name; empty for the whole file.
     pub section: &'static str,
-    /// Converts cycles.
+    /// Clock used to convert cycles.
     pub clock: Clock,
 }
 
 impl Reader<'_> {
-    /// The dotted path of `key`.
+    /// The dotted path to `key`.
     fn path(&self, key: &str) -> String {
         if self.section.is_empty() { key.to_owned() } else { format!("{}.{key}", self.section) }
     }
 
-    /// The value of `key`, or `default` where the key is absent.
+    /// The value of `key`, or `default` if the key is absent.
     pub fn get<T: Quantity>(&self, key: &'static str, default: Option<T>) -> Result<T, ConfigError> {
         let Some(node) = self.table.entries.get(key) else {
             return default.ok_or_else(|| ConfigError::Missing {
@@ -89,7 +89,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The table of section `name`, read as `S`. A missing section reads as an empty one.
+    /// Reads the table of section `name` as `S`. A missing section reads like an empty section.
     pub fn section<S: Section>(&self, name: &'static str) -> Result<S, ConfigError> {
         let empty;
         let table = match self.table.entries.get(name) {
@@ -112,12 +112,12 @@ impl Reader<'_> {
         S::read(&reader)
     }
 
-    /// The table of section `name`, read as `S`; `None` where there is none.
+    /// Reads the table of section `name` as `S`; `None` if the section is missing.
     pub fn optional_section<S: Section>(&self, name: &'static str) -> Result<Option<S>, ConfigError> {
         if self.table.entries.contains_key(name) { self.section(name).map(Some) } else { Ok(None) }
     }
 
-    /// An error for the first key that is not in `known`.
+    /// Returns an error for the first key that is not in `known`.
     pub fn refuse_unknown(&self, known: &[&'static str]) -> Result<(), ConfigError> {
         match self.table.entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
             None => Ok(()),
@@ -132,7 +132,7 @@ impl Reader<'_> {
     }
 }
 
-/// The names of `keys`.
+/// The names of all `keys`.
 pub fn names(keys: &[Key]) -> Vec<&'static str> {
     keys.iter().map(|key| key.name).collect()
 }
@@ -147,7 +147,7 @@ macro_rules! default {
 }
 pub(crate) use default;
 
-/// Declares a section. A field is a key that must be given, unless a default follows it.
+/// Declares a section. A field is a key that must be given, unless a default follows the field.
 macro_rules! section {
     ($(#[doc = $about:literal])* pub struct $Name:ident {
         $( $(#[doc = $doc:literal])+ $field:ident : $Type:ty $(= $default:expr)? ),+ $(,)?

@@ -1,56 +1,56 @@
-//! Sections that are a choice between options, and the ways to write them.
+//! Sections that are a choice between options, and their spellings.
 //!
-//! `links = "turning"` is short for a table `[links]` with `kind = "turning"`. A key belongs to the options that read
-//! it: where a file above or a setting chooses another option, keys of the option below it go.
+//! `links = "turning"` is short for a table `[links]` with `kind = "turning"`. A key belongs to the options that
+//! read it: if a derived file or a setting chooses another option, keys of the base file's option are removed.
 
 use crate::description::Described;
 use crate::tree::{Leaf, Node, Table};
 
-/// Key of a choice's word.
+/// The key for a choice's word.
 pub const KIND: &str = "kind";
 
 /// A section that is a choice between options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisInfo {
-    /// Name of the section.
+    /// The section's name.
     pub name: &'static str,
-    /// What there is to choose from.
+    /// The options to choose from.
     pub options: Vec<OptionInfo>,
 }
 
-/// One option of an axis.
+/// An axis option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionInfo {
-    /// The word in a file.
+    /// The word used in a file.
     pub word: &'static str,
-    /// One line for lists.
+    /// A one-line description for lists.
     pub about: &'static str,
     /// The keys that it reads.
     pub keys: Vec<&'static str>,
 }
 
 impl AxisInfo {
-    /// The axis of `T` called `name`.
+    /// The axis called `name` in `T`.
     pub(crate) fn named<T: Described>(name: &str) -> Option<AxisInfo> {
         T::axes().into_iter().find(|axis| axis.name == name)
     }
 
-    /// Whether the option called `word` reads `key`.
+    /// True if the option called `word` reads `key`.
     pub(crate) fn reads(&self, word: &str, key: &str) -> bool {
         let option = self.options.iter().find(|option| option.word == word);
         key == KIND || option.is_some_and(|option| option.keys.contains(&key))
     }
 }
 
-/// A path as it is written, and the same in full.
+/// The full spelling for a path from a file or setting.
 pub(crate) struct Spelled {
-    /// In full.
+    /// The full path.
     pub(crate) path: String,
-    /// Where the path is an earlier one: what to write today.
+    /// A notice with the current spelling, if the path was written in an earlier spelling.
     pub(crate) note: Option<String>,
 }
 
-/// The full spelling of `path`.
+/// Converts `path` to the full spelling.
 pub(crate) fn in_full<T: Described>(path: &str) -> Spelled {
     let alias = T::aliases().iter().find(|(earlier, _)| *earlier == path);
     let today = alias.map_or(path, |(_, today)| today);
@@ -59,12 +59,12 @@ pub(crate) fn in_full<T: Described>(path: &str) -> Spelled {
     Spelled { path, note }
 }
 
-/// A path as errors name it: an axis by its own name.
+/// The path as shown in errors: an axis appears under its own name.
 pub fn shown(path: &str) -> &str {
     path.strip_suffix(KIND).and_then(|axis| axis.strip_suffix('.')).unwrap_or(path)
 }
 
-/// Writes out what a file spells shortly or as it was; what there is to note of that goes to `notes`.
+/// Expands short and earlier spellings in a file; notices about earlier spellings are appended to `notes`.
 pub(crate) fn write_out<T: Described>(tree: &mut Table, notes: &mut Vec<String>) {
     let leaves: Vec<(String, Leaf)> = tree
         .entries
@@ -94,7 +94,7 @@ pub(crate) fn write_out<T: Described>(tree: &mut Table, notes: &mut Vec<String>)
     }
 }
 
-/// Takes from `below` the keys of options that `above` replaces by others.
+/// Removes keys from `below` if `above` replaces their option with a different option.
 pub(crate) fn drop_replaced<T: Described>(below: &mut Table, above: &Table) {
     for axis in T::axes() {
         let kind = |tree: &Table| tree.find(&format!("{}.{KIND}", axis.name)).map(|node| node.text().to_owned());
@@ -105,7 +105,7 @@ pub(crate) fn drop_replaced<T: Described>(below: &mut Table, above: &Table) {
     }
 }
 
-/// A copy of `tree` without keys of files whose option a setting replaced.
+/// A copy of `tree` without file keys whose option a setting replaced.
 pub(crate) fn without_replaced<T: Described>(tree: &Table) -> Table {
     let mut tree = tree.clone();
     for axis in T::axes() {

@@ -1,17 +1,18 @@
-//! Look-up time and area of an SRAM by its capacity, from a published model. Source: CACTI 7 (HewlettPackard/cacti at 1ffd8df) with
-//! its own `cache.cfg`, but for 32 nm (UMH, TACO 2016, section 5), type RAM, and words and bus of an entry.
+//! Access time and area of an SRAM as a function of its capacity, from a published model. Source: CACTI 7
+//! (HewlettPackard/cacti at 1ffd8df) with its own `cache.cfg`, except 32 nm (UMH, TACO 2016, section 5), type RAM,
+//! and the entry's word and bus width.
 
-/// An SRAM of one port.
+/// An SRAM with a single port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sram {
-    /// From address to data, in nanoseconds.
+    /// Time from address to data, in nanoseconds.
     pub nanoseconds: f64,
-    /// In square millimetres.
+    /// Area in square millimetres.
     pub square_millimetres: f64,
 }
 
-/// Bytes, nanoseconds and square millimetres of the directories of a stack of 1 GB with blocks of 16 KB to 64 bytes: whole
-/// bytes an entry, of 37 to 5 bytes.
+/// Bytes, nanoseconds and square millimetres for the directories in a stack with 1 GB and blocks of 16 KB to 64
+/// bytes, with whole bytes per entry: 37 to 5 bytes.
 const POINTS: [(u64, f64, f64); 9] = [
     (2_424_832, 2.162_11, 4.645_94),
     (2_752_512, 2.216_47, 4.868_20),
@@ -25,7 +26,8 @@ const POINTS: [(u64, f64, f64); 9] = [
 ];
 
 impl Sram {
-    /// Of so many bytes: straight lines between the model's points where both axes are logarithmic. `None` beyond them.
+    /// The SRAM for this many bytes: linear interpolation between the model's points on logarithmic axes. `None`
+    /// beyond the points.
     pub fn of_bytes(bytes: u64) -> Option<Sram> {
         let above = POINTS.iter().position(|(point, ..)| *point >= bytes)?;
         let (low, low_time, low_area) = POINTS[if POINTS[above].0 == bytes { above } else { above.checked_sub(1)? }];

@@ -1,20 +1,20 @@
-//! A file as a tree that remembers where every value stands.
+//! A file as a tree, with the place of every value.
 
 use crate::error::{ConfigError, Place};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// One value, as text; its key decides what it means.
+/// A single value, as text; its key determines the meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// As written, without quotes; a list as its words joined by commas.
+    /// The text as written, without quotes; a list appears as words joined by commas.
     pub text: String,
-    /// Where it stands.
+    /// The place of the value.
     pub place: Place,
-    /// Where it comes from: what follows `# Source:` on its line; empty where nothing does.
+    /// The value's source: the text after `# Source:` on its line; empty if absent.
     pub source: String,
-    /// The value that it replaced, of a file below or before a setting.
+    /// The value it replaced, from a base file or before a setting.
     pub below: Option<Box<Leaf>>,
 }
 
@@ -35,7 +35,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// Where it stands.
+    /// The place of the node.
     pub fn place(&self) -> &Place {
         match self {
             Node::Leaf(leaf) => &leaf.place,
@@ -43,7 +43,7 @@ impl Node {
         }
     }
 
-    /// The value, or that there is none.
+    /// The value's text, or a note that the node is a section.
     pub fn text(&self) -> &str {
         match self {
             Node::Leaf(leaf) => &leaf.text,
@@ -55,14 +55,14 @@ impl Node {
 /// A section, or a whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Where it begins.
+    /// The beginning of the table in its file.
     pub place: Place,
-    /// By key.
+    /// Nodes by key.
     pub entries: BTreeMap<String, Node>,
 }
 
 impl Table {
-    /// Reads the text of the file called `file`.
+    /// Parses the text of the file called `file`.
     pub fn parse(file: &str, text: &str) -> Result<Table, ConfigError> {
         let source = Source::new(file, text);
         match DeTable::parse(text) {
@@ -74,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Lays `upper` over this: its values replace, its sections merge.
+    /// Overlays `upper` on this table: values from `upper` replace, sections merge.
     pub(crate) fn overlay(&mut self, upper: Table) {
         self.place = upper.place;
         for (key, node) in upper.entries {
@@ -88,7 +88,7 @@ impl Table {
         }
     }
 
-    /// Puts `leaf` at the dotted `path`, in the place of whatever stands there.
+    /// Puts `leaf` at the dotted `path`, replacing any present value.
     pub(crate) fn put(&mut self, path: &str, leaf: Leaf) {
         match path.split_once('.') {
             None => match self.entries.get_mut(path) {
@@ -107,7 +107,7 @@ impl Table {
         }
     }
 
-    /// Undoes the replacement of the value at the dotted `path`; removes it where it replaced none.
+    /// Undoes the replacement of the value at the dotted `path`; removes a value that replaced nothing.
     pub(crate) fn restore(&mut self, path: &str) {
         match path.split_once('.') {
             None => {
@@ -125,7 +125,7 @@ impl Table {
         }
     }
 
-    /// Every value by dotted path, in order of path.
+    /// Every value by dotted path, in path order.
     pub fn leaves(&self) -> Vec<(String, &Leaf)> {
         let (mut own, mut below) = (Vec::new(), Vec::new());
         for (key, node) in &self.entries {
@@ -140,7 +140,7 @@ impl Table {
         own
     }
 
-    /// What stands at the dotted `path`.
+    /// Finds the node at the dotted `path`.
     pub fn find(&self, path: &str) -> Option<&Node> {
         match path.split_once('.') {
             None => self.entries.get(path),
@@ -152,8 +152,8 @@ impl Table {
     }
 }
 
-/// The text of a value as a setting gives it: plain, or as a file has it, such as `"64KB"` or `["a", "b"]`. Quotes or brackets
-/// that are not those of one value are text, which no key takes.
+/// The text of a setting's value: plain, or in file syntax, for example `"64KB"` or `["a", "b"]`. Quotes or
+/// brackets that do not enclose a single value remain part of the text, which no key accepts.
 pub(crate) fn setting(value: &str) -> String {
     let value = value.trim();
     let as_in_a_file = || {
@@ -164,7 +164,7 @@ pub(crate) fn setting(value: &str) -> String {
     if is_plain { None } else { as_in_a_file() }.unwrap_or_else(|| value.to_owned())
 }
 
-/// Turns offsets into places while a file is taken apart.
+/// Converts offsets in the text into places while the file is parsed.
 struct Source<'a> {
     file: Arc<str>,
     text: &'a str,
@@ -188,7 +188,7 @@ impl<'a> Source<'a> {
             let name = key.get_ref().to_string();
             let at = value.span().start;
             let node = match value.get_ref() {
-                // A section's header has no span of its own; its key has.
+                // A section's header has no span of its own; its key has a span.
                 DeValue::Table(inner) => Node::Table(self.table(inner, key.span().start)?),
                 DeValue::Array(list) => Node::Leaf(self.leaf(self.list(&name, list)?, value.span())),
                 scalar => Node::Leaf(self.leaf(self.scalar(&name, scalar, at)?, value.span())),
@@ -198,7 +198,7 @@ impl<'a> Source<'a> {
         Ok(Table { place: self.place(offset), entries })
     }
 
-    /// A value with its place and its source.
+    /// Builds a value with its place and its source.
     fn leaf(&self, text: String, span: std::ops::Range<usize>) -> Leaf {
         let line = self.text.get(span.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
         let source = line.split_once("# Source:").map(|(_, source)| source.trim().to_owned()).unwrap_or_default();

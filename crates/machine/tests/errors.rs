@@ -1,4 +1,4 @@
-//! What a user is told about a description that cannot be used.
+//! Error messages that a user sees for an unusable description.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -6,14 +6,14 @@ use std::fs;
 use tombolo_machine::{ConfigError, Description, MachineConfig, Scale, machine};
 use tombolo_types::{Ps, Rate};
 
-/// The error of checking `hmg-4x4` with one setting.
+/// The error from checking `hmg-4x4` with one setting applied.
 fn refused(path: &str, value: &str) -> String {
     let mut description = machine("hmg-4x4").unwrap();
     description.set(path, value).unwrap();
     description.check().unwrap_err().to_string()
 }
 
-/// `hmg-4x4` with settings.
+/// `hmg-4x4` with the given settings applied.
 fn with(settings: &[(&str, &str)]) -> MachineConfig {
     let mut description = machine("hmg-4x4").unwrap();
     settings.iter().for_each(|(path, value)| description.set(path, value).unwrap());
@@ -317,7 +317,7 @@ fn what_a_setting_breaks_is_blamed_on_the_setting() {
 #[test]
 fn what_two_settings_break_together_is_blamed_on_both() {
     let mut machine = machine("hmg-4x4").unwrap();
-    // Either alone leaves a multiple; both together leave 64 KB in 3 ways of 16 slices.
+    // Either setting alone leaves a multiple; both together leave 64 KB in 3 ways for 16 slices.
     [("l2.slices", "5"), ("l2.ways", "7")].iter().for_each(|(path, value)| machine.set(path, value).unwrap());
     let error = machine.check().unwrap_err().to_string();
     assert!(error.starts_with("setting l2.slices=5, l2.ways=7: l2.bytes = "), "{error}");

@@ -1,4 +1,5 @@
-//! Damaged descriptions: always an answer, never a panic; what passes the checks can be scaled and written.
+//! Damaged descriptions: the result is always a value or an error, never a panic; every accepted description can be
+//! scaled and written.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -43,18 +44,18 @@ const VALUES: [&str; 28] = [
     "\"hashed\"",
 ];
 
-/// One change of a text.
+/// A single change to a text.
 #[derive(Clone, Debug)]
 enum Damage {
-    /// The value on a line becomes one of `VALUES`.
+    /// Replaces a line's value by an element of `VALUES`.
     Value { line: usize, value: usize },
-    /// A line goes.
+    /// Removes a line.
     Drop { line: usize },
-    /// A line comes twice.
+    /// Duplicates a line.
     Repeat { line: usize },
-    /// A byte becomes another.
+    /// Replaces a byte.
     Byte { at: usize, byte: u8 },
-    /// The text ends early.
+    /// Truncates the text.
     Cut { at: usize },
 }
 

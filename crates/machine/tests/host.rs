@@ -1,4 +1,4 @@
-//! Sections of a host and of stacks, which a machine may leave out, and what their directories cost.
+//! Sections for a host and for stacks, which a machine may leave out, and the storage cost of their directories.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -6,7 +6,7 @@ use tombolo_machine::coherent_host::HostPath;
 use tombolo_machine::{ConfigError, Description, Fraction, MachineConfig, machine};
 use tombolo_types::{Bytes, Rate};
 
-/// UMH's numbers on another machine's GPUs.
+/// UMH's numbers, applied to another machine's GPUs.
 const GPUS: &str = "base = \"numa-4\"\nline = \"64B\"\n\
     [l1]\nsector_bytes = \"64B\"\n\
     [l2]\nbytes = \"512KB\"\nslices = 4\n\

@@ -1,4 +1,4 @@
-//! What holds for every machine that ships.
+//! Properties that hold for every shipped machine.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -92,13 +92,13 @@ fn every_key_can_be_set_to_its_own_value_and_is_documented() {
     }
 }
 
-/// `small / large`, over the scale: 1 where the ratio is kept.
+/// `small / large`, divided by the scale: 1 if the ratio is kept exactly.
 fn kept(small: u64, large: u64, scale: Scale) -> f64 {
     let wanted = large as f64 * scale.numerator() as f64 / scale.denominator() as f64;
     small as f64 / wanted
 }
 
-/// Half a `grain` as a part of `whole`: what rounding to whole sets may cost.
+/// Half a `grain` relative to `whole`: the possible error from rounding to whole sets.
 fn half(grain: u64, whole: u64) -> f64 {
     grain as f64 / 2.0 / whole as f64 * 1.02
 }
@@ -296,7 +296,7 @@ fn table_1_of_gps_and_the_links_of_its_figures() {
         let many = machine(name).unwrap().check().unwrap();
         assert_eq!((many.topology.gpus, many.gpu_link.rate), (gpus, Rate(rate)), "{name}");
         assert!((many.line.bytes() as f64 / per_line(&many) - efficiency).abs() < 1e-12, "{name}");
-        // One GPU's share of it, links aside, is the baseline.
+        // Apart from the links, a single GPU in this machine equals the baseline.
         let mut alone = many.clone();
         alone.topology.gpus = 1;
         (alone.name, alone.description) = (one.name.clone(), one.description.clone());

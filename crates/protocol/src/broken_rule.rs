@@ -58,7 +58,7 @@ broken_rules! {
         StoreEndsAtGpuHome = "StoreEndsAtGpuHome",
         /// A GPU home acknowledges an invalidation before its own forwarded invalidations are acknowledged.
         InvalidationTakenEarly = "InvalidationTakenEarly",
-        /// A GPU home acknowledges an invalidation before the invalidations from an entry replacement are
+        /// A GPU home acknowledges an invalidation before its invalidations from an earlier entry replacement are
         /// acknowledged.
         ReplacementNotAwaited = "ReplacementNotAwaited",
         /// A home does not record the sharer that receives a line.
@@ -69,9 +69,9 @@ broken_rules! {
         StoreKeepsSharers = "StoreKeepsSharers",
         /// A store sent by a module to the home does not invalidate the modules that share the line.
         StoreKeepsSiblings = "StoreKeepsSiblings",
-        /// A GPU home does not forward an invalidation to its modules.
+        /// A GPU home does not forward an invalidation to the modules in its GPU.
         InvalidationNotForwarded = "InvalidationNotForwarded",
-        /// A GPU home forwards an invalidation to only a single module.
+        /// A GPU home forwards an invalidation to only a single module in its GPU.
         InvalidationForwardedOnce = "InvalidationForwardedOnce",
         /// A directory entry is replaced without invalidating its sharers.
         SilentDirectoryEviction = "SilentDirectoryEviction",
@@ -93,31 +93,32 @@ broken_rules! {
         StoreKeepsFill = "StoreKeepsFill",
         /// An atomic does not poison the fill in flight to its L1.
         AtomicKeepsFill = "AtomicKeepsFill",
-        /// A store overtakes a miss for its line that is pending in an L2.
+        /// A store overtakes a miss for its line that is still pending in an L2.
         StorePassesMiss = "StorePassesMiss",
-        /// An invalidation overtakes earlier fills for its region.
+        /// An invalidation overtakes earlier fills for its region on the channel.
         InvalidationPassesFill = "InvalidationPassesFill",
         /// A fill serves the first waiter for its bytes and forgets the remaining waiters.
         FillForgetsOthers = "FillForgetsOthers",
         /// A request overtakes an older request parked on its line's miss.
         RequestPassesParked = "RequestPassesParked",
-        /// A request overtakes an older request for its line that lacks a miss register on retry.
+        /// A request overtakes an older request for its line that still lacks a miss register when it is retried.
         RequestPassesDeferred = "RequestPassesDeferred",
         /// A load overtakes a store to its line that waits for a credit.
         LoadPassesStore = "LoadPassesStore",
-        /// An invalidation for a region reaches only a single line in the region.
+        /// An invalidation for a region reaches only a single line and leaves the remaining lines in place.
         InvalidationReachesOneLine = "InvalidationReachesOneLine",
         /// A release does not wait for dirty bytes in a line whose miss is pending.
         ReleaseForgetsPending = "ReleaseForgetsPending",
-        /// An L2 keeps its copy of a line when it forwards an atomic.
+        /// An L2 keeps its copy of the line when it forwards an atomic for the line.
         AtomicKeepsL2 = "AtomicKeepsL2",
-        /// An L2 drops its copy of a line when it forwards an atomic, including dirty bytes not sent ahead.
+        /// An L2 drops its copy of a line when it forwards an atomic, including dirty bytes that it has not sent
+        /// ahead.
         AtomicLosesDirty = "AtomicLosesDirty",
         /// An atomic on the path through its home's L2 to memory leaves the clean bytes there unchanged.
         AtomicPassesHomeCopy = "AtomicPassesHomeCopy",
         /// Written-back bytes on the path through their home's L2 to memory leave the clean bytes there unchanged.
         WriteBackPassesHomeCopy = "WriteBackPassesHomeCopy",
-        /// A write-back marks its whole sectors as valid.
+        /// A write-back marks the written bytes' whole sectors as valid.
         FlushFillsLine = "FlushFillsLine",
         /// A release leaves dirty bytes in place if their lines are homed at its own module.
         ReleaseKeepsOwnDirty = "ReleaseKeepsOwnDirty",

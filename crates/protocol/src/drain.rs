@@ -213,7 +213,7 @@ impl Leg {
         }
     }
 
-    /// The pool that counts the store until its next hop acknowledges it, and the pool that counts it until the
+    /// The pool that counts the store up to its next hop's acknowledgment, and the pool that counts it up to the
     /// path's end.
     pub fn pools(self) -> (Pool, Option<Pool>) {
         match self {

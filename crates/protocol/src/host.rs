@@ -85,7 +85,7 @@ pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<Tak
     Ok(Taken::Yes)
 }
 
-/// Requests that lack an L2 resource, for instance a miss register, in their retry order.
+/// Requests that lack an L2 resource, for instance a miss register, in the order in which they will be retried.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Backlog<R>(VecDeque<R>);
 
@@ -341,7 +341,7 @@ mod tests {
     use crate::hmg::Hmg;
     use crate::vi::{Options, Tracks};
 
-    /// A host that logs each requested action.
+    /// A host that logs each action requested from it.
     #[derive(Default)]
     struct Log {
         told: Vec<String>,

@@ -1,9 +1,9 @@
-//! Memory-side L2 caches (NUMA-GPU, Table 1 and Figure 7a): that paper's baseline.
+//! Memory-side L2 caches (NUMA-GPU, Table 1 and Figure 7a): the baseline in that paper.
 //!
 //! - An L2 holds only lines from its own module's memory, for any requester. It is never stale, so an acquire or a
-//!   kernel boundary neither invalidates the L2 nor forces a write-back.
+//!   kernel boundary neither invalidates the L2 nor forces a write-back from it.
 //! - Loads from other modules' lines bypass the local L2 and are answered by the L2 next to the line's memory: two
-//!   loads from a line cross the link twice. L1s may hold any line; software keeps them coherent.
+//!   loads from the same line cross the link twice. L1s may hold any line; software keeps them coherent.
 //! - Acquire: the L1 only. Release: waits until the homes have accepted every store from the module.
 
 use crate::elision::Holds;

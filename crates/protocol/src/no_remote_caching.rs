@@ -1,8 +1,8 @@
-//! L2s without remote GPUs' data (HMG's baseline in Figures 2 and 8).
+//! Baseline without remote GPUs' data in any L2 (HMG's baseline in Figures 2 and 8).
 //!
 //! - Loads go from the local L2 to the system home. A line from another GPU never stays in an L2 on this GPU.
-//!   Caching between a GPU's modules remains, kept coherent by software as on conventional GPUs. L1s may hold any
-//!   line.
+//!   Caching between a GPU's modules remains allowed, and software keeps these copies coherent, as on conventional
+//!   GPUs. L1s may hold any line.
 //! - Acquire and release match flat software coherence.
 
 use crate::elision::Holds;

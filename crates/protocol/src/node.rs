@@ -10,7 +10,7 @@ use std::hash::Hash;
 ///
 /// Messages may be large and need not be [`Copy`].
 pub trait Types<D>: Copy + Send + Sync + 'static {
-    /// A participant in the protocol.
+    /// A participant in the protocol's messages.
     type Node: Copy + Eq + Hash + Debug;
     /// A message between nodes.
     type Message: Clone + Eq + Debug;
@@ -40,12 +40,12 @@ pub trait Effects<T: Types<D>, D> {
 /// Delivery order for messages in a class between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Delivery {
-    /// Send order, regardless of the line.
+    /// Send order among all messages, regardless of the line.
     Fifo,
     /// Send order among messages for a common line.
     FifoPerLine,
     /// Send order among messages for a common directory region or block.
     FifoPerRegion,
-    /// Any order.
+    /// Any order at all.
     Unordered,
 }

@@ -144,7 +144,7 @@ pub struct Options {
     pub tracks: Tracks,
     /// The place at which other modules' lines are read and written.
     pub remote: Remote,
-    /// Sector layout: misses request whole sectors.
+    /// Sector layout: a miss always requests whole sectors of its line.
     pub sectors: Sectors,
     /// L1 state after a failed poll.
     pub polls: Polls,

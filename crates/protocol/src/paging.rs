@@ -74,7 +74,7 @@ pub enum Access {
     None,
     /// Loads.
     Read,
-    /// Loads, stores and atomics.
+    /// Loads from the page, stores to it, and atomics on it.
     Write,
 }
 
@@ -92,11 +92,11 @@ pub enum Wanted {
 /// A module's view of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
-    /// The module that receives its accesses.
+    /// The module that receives the accesses.
     pub home: ModuleId,
     /// The permitted accesses.
     pub access: Access,
-    /// The page's subscribers, who receive published stores. Empty for an unpublished page.
+    /// The page's subscribers, who receive this module's published stores. Empty for an unpublished page.
     pub subscribers: ModuleSet,
 }
 
@@ -109,7 +109,7 @@ pub struct Residence {
     pub copies: ModuleSet,
     /// Modules that may use the page: through their copy if they have a copy, else at its home.
     pub mapped: ModuleSet,
-    /// Set when stores are published: to the home and to all copies.
+    /// Set when stores to the page are published: to its home and to all modules with a copy.
     pub published: bool,
 }
 
@@ -143,7 +143,7 @@ impl Residence {
         Residence { home: Holder::Module(home), copies, mapped: ModuleSet::first(modules), published: true }
     }
 
-    /// The modules that hold its bytes.
+    /// The modules that hold the page's bytes.
     pub fn holders(&self) -> ModuleSet {
         self.home.set().and(self.copies)
     }
@@ -319,7 +319,7 @@ impl Paging {
         }
     }
 
-    /// The initial state of a page placed at `home`.
+    /// The initial state of a page placed at `home`, before any event has changed it.
     pub fn placed(&self, home: ModuleId, modules: u8) -> Residence {
         match self.start {
             Start::OneCopy => {

@@ -74,12 +74,12 @@ impl Members {
 /// A phase member's action before its acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Drops its lines in these classes.
+    /// Drops the member's lines in these classes.
     Invalidate(ClassSet),
     /// Writes back dirty bytes and waits until the member's sent stores are acknowledged at this scope, beyond the
     /// CTA.
     DrainStores(Scope),
-    /// Writes back its dirty bytes as a GPU home and waits for its stores to other GPUs.
+    /// Writes back dirty bytes held as a GPU home, and waits for stores to remote GPUs.
     PassOnStores,
     /// Waits until the member's sent invalidations are acknowledged at this scope, beyond the CTA.
     DrainInvalidations(Scope),
@@ -87,7 +87,8 @@ pub enum Action {
     Flush,
     /// Waits until all sent stores are acknowledged at the end of their path; dirty bytes stay.
     AwaitStores,
-    /// Merges blocks that other clients may hold without its bytes ([`crate::nodes`]), and waits for completion.
+    /// Merges blocks that other clients may hold without the member's bytes ([`crate::nodes`]), and waits for
+    /// completion.
     Merge {
         /// Set when blocks held by no other client are written back too.
         all: bool,

@@ -117,7 +117,7 @@ pub struct Publishing<D> {
     pub unanswered: bool,
 }
 
-/// The treatment of a request from a module's own SMs before its L2 sees it.
+/// The treatment of a request from a module's own SMs, ahead of the L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before<D> {
     /// The L2 accepts it.
@@ -166,7 +166,8 @@ pub enum BrokenPublication {
     EntryKept,
     /// A line is published as a whole, including bytes that other modules may have written since.
     WholeLine,
-    /// A store joins the queue before the L2 accepts it: stores by two SMs may be published in reverse order.
+    /// A store joins the queue before the L2 accepts it: stores by two SMs may be published in the reverse of their
+    /// L2 order.
     AddedBeforeOrder,
     /// An atomic is published before the queued stores to its line.
     AtomicPassesEntry,
@@ -174,7 +175,8 @@ pub enum BrokenPublication {
     ReplicaNotWritten,
     /// A load by a module without a replica does not look into the queue.
     LoadIgnoresQueue,
-    /// A load reads some bytes from the queue, and the remaining bytes from the entry's undefined contents.
+    /// A load reads some bytes from the queue, and the remaining bytes from the values that the entry happens to
+    /// hold outside its mask.
     PartTaken,
     /// A load that finds some bytes in the queue overtakes their entry.
     LoadPassesEntry,
@@ -226,7 +228,7 @@ impl<D: Data> Entry<D> {
 }
 
 impl Publication {
-    /// The treatment of a request from an SM in `at`, before the L2 there sees it.
+    /// The treatment of a request from an SM in `at`, ahead of the L2.
     pub fn before<D: Data>(
         &self,
         subscribers: Subscribers,

@@ -1,7 +1,8 @@
-//! Capacity: how the ways of caches are shared between lines of a module's own memory and lines of others'.
+//! Capacity axis: division of cache ways between lines from a module's own memory and remote lines.
 //!
-//! An option is a file: its keys, and a [`CapacityPolicy`] that says how many ways are local. The model asks it when a
-//! kernel starts and, where it samples, at the end of each window. Adding one is a file and a line in the table below.
+//! An option is a file: its keys, and a [`CapacityPolicy`] that gives the number of local ways. The model queries
+//! the policy when a kernel starts and, if it samples, at the end of each window. A new policy needs a file and a
+//! line in the table `policies!`.
 
 use crate::DesignConfig;
 use std::fmt::Debug;
@@ -9,63 +10,64 @@ use std::sync::Arc;
 use tombolo_machine::Conflict;
 use tombolo_protocol::Class;
 
-/// A cache whose ways are shared.
+/// A cache level with divided ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Of an SM.
+    /// An SM's cache.
     L1,
-    /// Of a module.
+    /// A module's cache.
     L2,
 }
 
-/// What was saturated in a window.
+/// The resources saturated during a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The link, in the direction of the module.
+    /// Set when the link toward the module was saturated.
     pub link: bool,
-    /// The module's memory.
+    /// Set when the module's memory was saturated.
     pub memory: bool,
 }
 
-/// Decides how many ways of a cache are for lines of the module's own memory; the rest are for others' lines.
+/// Decides the number of ways for lines from the module's own memory; the remaining ways are for remote lines.
 pub trait CapacityPolicy: Debug + Send + Sync {
-    /// Local ways of a cache of `ways` ways when a kernel starts, at least 1 and fewer than all; `None`: not split.
+    /// Number of local ways in a cache with `ways` ways when a kernel starts, at least 1 and fewer than all;
+    /// `None`: not split.
     fn start(&self, level: Level, ways: u32) -> Option<u32>;
 
-    /// Whether the two sides are caches of their own: a line takes no empty way of the other side.
+    /// True if the two sides act as separate caches: a line never takes an empty way from the other side.
     fn is_strict(&self) -> bool {
         false
     }
 
-    /// Cycles of the SM clock between two samples; `None`: nothing shifts.
+    /// Cycles of the SM clock between two samples; `None`: no shifts.
     fn sample_cycles(&self) -> Option<u32> {
         None
     }
 
-    /// Whether each kernel starts as the first one does.
+    /// True if each kernel starts with the initial split.
     fn resets(&self) -> bool {
         true
     }
 
-    /// Local ways of a split cache of `ways` ways, `local` of them local before, after `window`.
+    /// Number of local ways in a split cache with `ways` ways after `window`, given `local` local ways before.
     fn shift(&self, local: u32, ways: u32, window: Window) -> u32 {
         let _ = (ways, window);
         local
     }
 }
 
-/// Declares the options: the file, and the struct in it.
+/// Declares the options, each with its file and its struct.
 macro_rules! policies {
     ($($file:ident: $Option:ident),+ $(,)?) => {
         $(mod $file; pub use $file::$Option;)+
 
         crate::axis::axis! {
-            /// How an L2's ways are shared between data of its own module and of others.
+            /// Division of an L2's ways between local data and remote data.
             pub enum Capacity { $($Option),+ } refused by conflict
         }
 
         impl Capacity {
-            /// What decides for a module.
+            /// The policy object for a module.
             pub fn policy(self) -> Arc<dyn CapacityPolicy> {
                 match self { $(Capacity::$Option(policy) => Arc::new(policy)),+ }
             }
@@ -79,7 +81,7 @@ policies! {
     numa_aware: NumaAware,
 }
 
-/// A split needs lines of others to share with.
+/// A split needs remote lines to share the cache with.
 fn conflict(capacity: &Capacity, _: &'static str, design: &DesignConfig) -> Option<Conflict> {
     let is_split = capacity.policy().start(Level::L2, 2).is_some();
     let caches_others = (design.coherence.facts().caches)(Class::SystemRemote, &design.options());

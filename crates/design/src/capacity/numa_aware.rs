@@ -1,10 +1,10 @@
-//! Ways that shift by what is saturated (NUMA-GPU, section 5.1).
+//! Ways that shift according to saturation (NUMA-GPU, section 5.1).
 //!
-//! | link in saturated | memory saturated | what it does |
+//! | incoming link saturated | memory saturated | action |
 //! | --- | --- | --- |
-//! | yes | no | one way from local to remote |
-//! | no | yes | one way from remote to local |
-//! | yes | yes | one way toward half |
+//! | yes | no | a way moves from local to remote |
+//! | no | yes | a way moves from remote to local |
+//! | yes | yes | a way moves toward an even split |
 //! | no | no | nothing |
 
 use super::{CapacityPolicy, Level, Window};
@@ -14,17 +14,17 @@ use crate::axis::option;
 const SAMPLE_TIME: u32 = 5_000;
 
 option! {
-    /// Shifted, in L1 caches too, by whether memory or the link is saturated. Source: NUMA-GPU, figure 7d.
+    /// Shifted, in L1 caches too, by saturation of memory or link. Source: NUMA-GPU, figure 7d.
     pub struct NumaAware = "numa-aware" {
         /// Cycles of the SM clock between two samples. Source of the default: NUMA-GPU, section 5.1.
         sample_time: u32 = SAMPLE_TIME,
-        /// Whether each kernel starts with half of the ways to each. Source of the default: NUMA-GPU, section 5.1.
+        /// Each kernel starts with an even split of the ways. Source of the default: NUMA-GPU, section 5.1.
         reset: bool = true,
     }
 }
 
 impl CapacityPolicy for NumaAware {
-    /// Halves; a cache of one way is not split.
+    /// An even split; a cache with a single way is not split.
     fn start(&self, _: Level, ways: u32) -> Option<u32> {
         (ways > 1).then_some(ways / 2)
     }

@@ -1,10 +1,10 @@
-//! One LRU order for all lines.
+//! A common LRU order for all lines.
 
 use super::{CapacityPolicy, Level};
 use crate::axis::option;
 
 option! {
-    /// One LRU order for all.
+    /// A common LRU order.
     pub struct Shared = "shared" {}
 }
 

@@ -1,4 +1,4 @@
-//! Two caches in one L2: half beside the module's memory, half for remote data (NUMA-GPU, figure 7b).
+//! Two caches in an L2: half for the module's memory, half for remote data (NUMA-GPU, figure 7b).
 
 use super::{CapacityPolicy, Level};
 use crate::axis::option;

@@ -15,7 +15,7 @@ pub enum BrokenElision {
     /// An operation changes only the rows that requested it: sound, but performs too much.
     ColumnsOfAskingRows,
     /// An operation changes module 0's rows, whichever module performs it. Source: the authors' public simulator,
-    /// which uses index 0 there.
+    /// which uses index 0 at this point.
     ColumnsOfModuleZero,
     /// The launch's own transition precedes the column updates.
     TransitionBeforeColumns,
@@ -25,7 +25,7 @@ pub enum BrokenElision {
     RemoteBeforeLocal,
     /// The fifth state is stored as Dirty.
     StaleBytesForgotten,
-    /// Overlapping ranges are treated as disjoint.
+    /// Overlapping ranges are treated as if they were disjoint.
     OverlapTakenAsDisjoint,
     /// A range end inside a line is rounded down: a longer range loses its last line.
     EndsRoundedDown,
@@ -41,19 +41,19 @@ pub enum BrokenElision {
     EvictionLeavesCopies,
     /// A row without dirty lines is removed.
     LiveRowRemoved,
-    /// A kernel without labels changes nothing.
+    /// A kernel without labels changes nothing in the table.
     UnlabelledDoesNothing,
     /// A kernel without labels is not released at its end.
     UnlabelledNotReleased,
-    /// The end of the program releases nothing.
+    /// The end of the program releases nothing, so dirty lines are lost.
     FinalReleaseMissing,
-    /// Host accesses are ignored.
+    /// The table ignores accesses made by the host.
     HostIgnored,
-    /// A running kernel's ranges do not count.
+    /// The ranges used by a kernel that is still running do not count as remote uses.
     RunningForgotten,
-    /// An operation changes rows used by a running kernel.
+    /// An operation changes the states in rows used by a running kernel.
     BusyRowCleaned,
-    /// A row used by a running kernel is evicted.
+    /// A row used by a running kernel is evicted from the table.
     BusyRowEvicted,
     /// A module with a running kernel is invalidated before the flushes: the kernel refetches stale bytes.
     RunningInvalidatedFirst,

@@ -20,11 +20,11 @@
 //!    does so too; III-B says that a release leaves clean copies).
 //! 3. [`State::launched`]: the effect of the launch itself:
 //!
+//! | local \ remote | none, or R | R/W |
 //! | --- | --- | --- |
 //! | none | unchanged | V to S; D to B; others stay |
 //! | R | NP to V; others stay | NP, V, S to S; D, B to B |
 //! | R/W | D; from S or B: B | B |
-//!
 //!
 //! *Local* is the launch's use on this chiplet; *remote* is any other user's access to lines that this chiplet
 //! holds or is about to use. A running kernel also counts as remote. Its rows skip pass 2 on its chiplets: the

@@ -45,7 +45,7 @@ impl Lines {
     }
 }
 
-/// A set of lines as ranges: ascending, without adjacent ranges.
+/// A line set, stored as ascending ranges without adjacent neighbours.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LineSet(Ranges);
 
@@ -76,7 +76,7 @@ impl LineSet {
         self.ranges().is_empty()
     }
 
-    /// Its ranges, ascending.
+    /// The set's ranges, in ascending order.
     pub fn ranges(&self) -> &[Lines] {
         match &self.0 {
             Ranges::None => &[],

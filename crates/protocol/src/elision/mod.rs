@@ -51,9 +51,9 @@ pub enum Mode {
 /// A user of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum User {
-    /// The part of a kernel that runs on this module.
+    /// The kernel's part on this module.
     Module(ModuleId),
-    /// The host. Its writes reach memory immediately and it keeps no copy.
+    /// The host. Host writes reach memory immediately, and the host keeps no copy.
     Host,
 }
 
@@ -61,7 +61,7 @@ pub enum User {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelId(pub u32);
 
-/// A user's possible accesses to a structure in a single kernel.
+/// A single user's possible accesses to a structure within a single kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Use {
     /// The user.
@@ -77,7 +77,7 @@ pub struct Use {
 pub struct Label<'a> {
     /// All lines in the structure: its identity. Two structures share no line.
     pub structure: Lines,
-    /// Its lines homed at each module, indexed by module. Only [`HomeAware`] reads this field.
+    /// Lines homed at each module, indexed by module. Only [`HomeAware`] reads this field.
     pub homes: &'a [LineSet],
     /// Set when the program asserts that no boundary matters to the structure: all operations for it are elided,
     /// right or wrong.
@@ -140,12 +140,12 @@ impl Boundary {
         Boundary { modules: vec![Operation::default(); usize::from(modules)] }
     }
 
-    /// Number of invalidations sent: a single message per module, regardless of its ranges.
+    /// Number of invalidations sent: a single message per module, even with several ranges.
     pub fn invalidations(&self) -> usize {
         self.modules.iter().filter(|operation| operation.invalidate.is_some()).count()
     }
 
-    /// Number of flushes sent: a single message per module, regardless of its ranges.
+    /// Number of flushes sent: a single message per module, even with several ranges.
     pub fn flushes(&self) -> usize {
         self.modules.iter().filter(|operation| operation.flush.is_some()).count()
     }
@@ -182,11 +182,11 @@ pub enum Holds {
 pub enum Why {
     /// Elided: the module holds no lines from the structure.
     NotPresent,
-    /// No flush: none of its lines are dirty.
+    /// No flush: the module's lines are clean.
     Clean,
-    /// No invalidation: none of its lines are stale.
+    /// No invalidation: the module's lines are current.
     Current,
-    /// No flush: the lines are dirty but no other user accesses them.
+    /// No flush: the lines are dirty, and unused by all other users.
     NotShared,
     /// No invalidation: lines may be stale but the module does not use the structure.
     StaleUnused,

@@ -34,7 +34,7 @@ impl Never {
         Never { when, modules, running: Vec::new() }
     }
 
-    /// A boundary in which each module performs its `operation`.
+    /// A boundary in which each module performs the `operation` chosen for it.
     fn all(&self, why: &mut dyn FnMut(&Account), operation: impl Fn(ModuleId) -> Operation) -> Boundary {
         let modules = (0..self.modules).map(ModuleId).map(|module| {
             let operation = operation(module);

@@ -60,7 +60,7 @@ pub(super) enum Reach {
     Home,
 }
 
-/// A launched and unfinished kernel.
+/// A kernel that has been launched and has not ended yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Running {
     kernel: KernelId,
@@ -76,7 +76,7 @@ pub(super) struct Table {
     reach: Reach,
     broken: Option<BrokenElision>,
     modules: u8,
-    /// Rows, least recently named first.
+    /// The rows, ordered by last naming launch, least recent first.
     rows: Vec<Row>,
     /// Modules whose L2 may hold outdated copies of lines that no row tracks for them.
     untracked: ModuleSet,

@@ -9,33 +9,33 @@ use super::table::{Reach, TableConfig};
 use super::{BrokenElision, Label, LineSet, Lines, Mode, ModuleSet, Use, User};
 use tombolo_types::ModuleId;
 
-/// A user's use of a structure.
+/// A single user's access to a single structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Touch {
-    /// The structure; the hull for combined structures.
+    /// The structure; for combined structures, the hull.
     pub(super) structure: Lines,
     pub(super) user: User,
     pub(super) mode: Mode,
     pub(super) lines: LineSet,
     /// The modules whose L2 may hold these lines, or outdated copies.
     pub(super) concerns: ModuleSet,
-    /// Set when all operations for the structure are elided by assertion.
+    /// Set when the program asserts that the structure needs no operations.
     pub(super) asserted: bool,
 }
 
 impl Touch {
-    /// True if the use is by `module` and may leave lines in its L2.
+    /// True for a use by `module` that may leave lines in its L2.
     pub(super) fn is_local(&self, module: ModuleId) -> bool {
         self.user == User::Module(module) && self.concerns.contains(module)
     }
 
-    /// True if the use is by another user, and the L2 in `module` may hold the lines.
+    /// True for a use by another user whose lines the L2 in `module` may hold.
     pub(super) fn is_remote(&self, module: ModuleId) -> bool {
         self.user != User::Module(module) && self.concerns.contains(module)
     }
 }
 
-/// Structures in a kernel that share a row.
+/// Structures within a kernel that share a table row.
 struct Group<'a> {
     structure: Lines,
     parts: Vec<&'a Label<'a>>,
@@ -99,7 +99,7 @@ impl<'a> Group<'a> {
         users.filter_map(|user| self.used_by(user, broken)).collect()
     }
 
-    /// A single user's use; `None` if it uses no part.
+    /// The use by a single user; `None` if the user uses no part.
     fn used_by(&self, user: User, broken: Option<BrokenElision>) -> Option<Use> {
         let counted = match broken {
             Some(BrokenElision::CoarseningDropsUsers) => 1,
@@ -118,7 +118,7 @@ impl<'a> Group<'a> {
         (!all.lines.is_empty()).then_some(all)
     }
 
-    /// The touch for a use that concerns these modules.
+    /// Builds the touch for a use, with the modules concerned.
     fn touch(&self, used: &Use, concerns: ModuleSet) -> Touch {
         Touch {
             structure: self.structure,
@@ -130,7 +130,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// A touch for each home of the used lines, which concerns only that home.
+    /// A touch for each home of the used lines, with only this home concerned.
     fn at_homes(&self, used: &Use, modules: u8) -> impl Iterator<Item = Touch> {
         (0..modules).filter_map(|home| {
             let homed = self.parts.iter().map(|part| {
@@ -146,7 +146,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The use as labelled; unchanged unless the rule that rounds range ends outward is broken.
+/// The use as labelled: unchanged, unless the rule that rounds range ends outward is broken.
 fn rounded(used: &Use, broken: Option<BrokenElision>) -> Use {
     let shortened = |range: &Lines| {
         let is_one = range.end.0 - range.first.0 == 1;

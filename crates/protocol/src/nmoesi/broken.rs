@@ -12,7 +12,7 @@ broken_rules! {
         StoreKeepsExclusive = "StoreKeepsExclusive",
         /// A home still treats an owner that has become S as the owner.
         OwnerKeptWhenShared = "OwnerKeptWhenShared",
-        /// A home grants exclusive access to a block held by other clients.
+        /// A home grants exclusive access to a block still held by further clients.
         SharedGrantedAlone = "SharedGrantedAlone",
         /// Memory supplies a block although an owner answers for it.
         HomeSuppliesOverOwner = "HomeSuppliesOverOwner",
@@ -24,17 +24,17 @@ broken_rules! {
         InvalidationMissesL2 = "InvalidationMissesL2",
         /// A client whose bytes are being written back replies that it has no bytes.
         SentBackAnswersNothing = "SentBackAnswersNothing",
-        /// A client in N that receives exclusive access puts other clients' bytes on top of its own.
+        /// A client in N with newly granted exclusive access puts remote bytes on top of its own bytes.
         OthersOverOwn = "OthersOverOwn",
         /// A home grants exclusive access before the remaining clients have given up the block.
         GrantedBeforeGivenUp = "GrantedBeforeGivenUp",
-        /// A home that grants exclusive access takes the block from the owner only.
+        /// A home that grants exclusive access takes the block from the owner only, and not from the sharers.
         TakesOwnerAlone = "TakesOwnerAlone",
         /// A merge leaves the block with the remaining sharers.
         MergeKeepsSharers = "MergeKeepsSharers",
         /// A release merges no block in O.
         MergeSkipsOwned = "MergeSkipsOwned",
-        /// A merge leaves the block with its client although other clients had bytes in it.
+        /// A merge leaves the block with its client although further clients had bytes in the block.
         MergeKeepsOwnCopy = "MergeKeepsOwnCopy",
         /// A merge writes the whole block.
         MergeIgnoresMask = "MergeIgnoresMask",

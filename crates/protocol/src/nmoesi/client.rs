@@ -69,11 +69,11 @@ pub struct Block<B: BlockData> {
     pub waiting: Option<Waiting>,
     /// The block's contents in this client's memory: complete unless the state is I.
     pub data: B,
-    /// Subset of these bytes that host memory lacks.
+    /// Subset of `data` that host memory lacks.
     pub dirty: B::Set,
     /// Bytes present in the L2.
     pub above: B::Set,
-    /// Subset of the L2's bytes that this client's memory lacks.
+    /// Subset of `above` that this client's memory lacks.
     pub fresh: B::Set,
     /// The L2's contents.
     pub l2: B,

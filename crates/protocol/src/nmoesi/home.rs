@@ -1,4 +1,4 @@
-//! A home: a block's holders, its owner, and the memory that backs it.
+//! A home: a block's holders, the block's owner, and the backing memory.
 
 use super::broken::BrokenNmoesi;
 use super::{Message, Nmoesi};
@@ -13,7 +13,7 @@ use tombolo_types::{ModuleId, ModuleSet};
 pub struct Entry<B: BlockData> {
     /// Clients that hold the block, or have left silently.
     pub holders: ModuleSet,
-    /// The client that owns the block and answers for it.
+    /// The client that owns the block, if any.
     pub owner: Option<ModuleId>,
     /// The transaction under way.
     pub transaction: Option<Transaction<B>>,
@@ -200,7 +200,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         }
     }
 
-    /// Memory supplies the block: with exclusive access if no other client may hold it.
+    /// Memory supplies the block: with exclusive access if no further client may hold it.
     fn supply(&mut self, to: ModuleId) {
         let alone = self.entry.holders.is_empty() || self.is_broken(BrokenNmoesi::SharedGrantedAlone);
         self.entry.transaction = Some(Transaction::Reading { to, alone });

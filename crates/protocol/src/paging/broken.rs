@@ -1,9 +1,9 @@
-//! Deliberately broken rules for page changes.
+//! Deliberately broken rules for page changes, used to test the explorer.
 
 /// A broken rule for page changes. The explorer must catch each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BrokenPaging {
-    /// A module that unmaps a page continues to use it at its old location.
+    /// A module that unmaps a page continues to use the page at its old location.
     TranslationKept,
     /// A module that unmaps a page does not wait for its loads: a late load leaves a line at the old home.
     LoadsNotAwaited,
@@ -11,22 +11,23 @@ pub enum BrokenPaging {
     StoresNotAwaited,
     /// A module that unmaps a published page leaves the page's entries in its queue.
     QueueKept,
-    /// A module that unmaps a published page does not wait for its publications: they reach copies already given
-    /// up.
+    /// A module that unmaps a published page does not wait for its publications: late publications reach copies
+    /// already given up.
     PublicationsNotAwaited,
-    /// A page is copied without its dirty bytes.
+    /// A page is copied without its dirty bytes, which remain in the old L2.
     NotWrittenBack,
     /// The old home's L2 keeps the page's lines: they are outdated when the page comes back.
     LinesKept,
-    /// A page is copied before it is unmapped.
+    /// A page is copied before all modules have unmapped it.
     CopiedEarly,
-    /// A page is mapped before it is copied.
+    /// A page is mapped before its copy is complete.
     MappedEarly,
-    /// A page with copies moves while readers still use their copies: they learn about it only at the map step.
+    /// A page with copies moves while readers still use their copies: readers learn about the move only at the map
+    /// step.
     ReadersKept,
-    /// A module that gives up a copy keeps its lines in its L2: they are outdated when the page returns.
+    /// A module that gives up a copy keeps the page's lines in its L2: they are outdated when the page returns.
     CopyLinesKept,
-    /// A page is copied for a reader while other modules may write to it.
+    /// A page is copied for a reader while other modules may still write to it.
     WritersKept,
     /// A page's new home learns about it only at its map step: a module notified earlier sends its request to a
     /// home that forwards it to the old home.

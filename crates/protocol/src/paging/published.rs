@@ -12,7 +12,7 @@ pub enum Start {
     /// The page has a single copy, and is not published.
     #[default]
     OneCopy,
-    /// The page is published to its home only: modules that load from it may subscribe.
+    /// The page is published to its home only: a module may subscribe when it loads from the page.
     PublishedToHome,
     /// The page is published to every module; the lowest subscriber serves modules that leave.
     PublishedToAll,
@@ -35,7 +35,7 @@ impl Paging {
         self.ordered(now, [Some(self.unmapped(now)), Some(Work::WriteBack(given_up)), None], after)
     }
 
-    /// Every module that uses a published page unmaps it.
+    /// The unmap step: every user of a published page unmaps it.
     fn unmapped(&self, now: &Residence) -> Work {
         Work::Unmap(if self.is_broken(BrokenPaging::PublishersKept) { now.holders() } else { now.mapped })
     }

@@ -1,5 +1,5 @@
-//! Blocks that do not fit one mask: contents and byte sets of this crate's own are coherent by the same rules, step by step,
-//! and what hits costs no more than it names.
+//! Blocks larger than a mask: this crate's own contents and byte sets behave coherently under the same rules, step
+//! by step, and the cost of a hit depends only on the named bytes.
 
 mod sparse;
 mod world;
@@ -13,7 +13,7 @@ use tombolo_protocol::{BlockData, ByteSet, Data};
 use tombolo_types::{Mask, Scope};
 use world::{BYTES, Bytewise, World, random_run};
 
-/// A block that fits one mask.
+/// A block that fits into a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Dense([u8; BYTES]);
 
@@ -59,7 +59,7 @@ fn rules(nmoesi: NmoesiOptions) -> Rules {
     Nmoesi::new(Options { nmoesi, ..Options::default() })
 }
 
-/// The sparse contents lose whatever a message is not about.
+/// Sparse contents lose all bytes unrelated to the current message.
 #[test]
 fn a_sparse_block_does_what_a_masked_one_does() {
     for (peer_transfer, silent_eviction) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -71,7 +71,7 @@ fn a_sparse_block_does_what_a_masked_one_does() {
     }
 }
 
-/// What every kind of byte set must do. `one` and `two` share some bytes and each has others.
+/// The contract for every byte set type. `one` and `two` overlap, and each has bytes missing from the other.
 fn holds_to_the_contract<S: ByteSet>(one: &S, two: &S) {
     let (both, only_one, only_two) = (one.within(two), one.without(two), two.without(one));
     assert!(S::default().is_empty() && ![&both, &only_one, &only_two].into_iter().any(S::is_empty));
@@ -94,7 +94,7 @@ fn byte_sets_hold_to_their_contract() {
     holds_to_the_contract(&Sparse::set(&one), &Sparse::set(&two));
 }
 
-/// What every kind of contents must do: in the bytes of a set, and in no other.
+/// The contract for every contents type: operations affect only the bytes in the given set.
 fn merges_and_updates<B: Bytewise + BlockData<Update = u8>>() {
     let (set, mut block) = (B::set(&[1, 5]), B::filled(7));
     block.merge(&B::filled(9).only(&set), &set);
@@ -110,10 +110,10 @@ fn contents_hold_to_their_contract() {
     merges_and_updates::<Sparse>();
 }
 
-/// Lines that a client has written. Source: a block of 16 KB has 256 lines of 64 B.
+/// Number of lines written by a client. Source: a block with 16 KB has 256 lines with 64 B each.
 const WRITTEN: u16 = 256;
 
-/// A client with a block that it has written all over, one half in the L2 alone.
+/// A client that has written its whole block, with half the lines in the L2 only.
 fn written_all_over() -> World<Rules, Sparse> {
     let mut world = World::new(rules(NmoesiOptions::default()), 1, Sparse::of_lines(WRITTEN));
     for line in 0..WRITTEN {
@@ -128,7 +128,8 @@ fn written_all_over() -> World<Rules, Sparse> {
     world
 }
 
-/// Lines and bytes that the step of a line may look at. Source: assumed; some ten operations on one line of four bytes.
+/// Maximum number of lines and bytes inspected by a single-line step. Source: assumed; some ten operations on a
+/// four-byte line.
 const FRUGAL: u64 = 60;
 
 #[test]

@@ -1,21 +1,21 @@
-//! Contents and byte sets that hold what they name and no more, and count what they look at.
+//! Contents and byte sets that store only named bytes, and count every inspected item.
 
 use super::world::{BYTES, Bytewise};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use tombolo_protocol::{BlockData, ByteSet};
 
-/// Bytes of a line.
+/// Bytes per line.
 const LINE: usize = 4;
 
-/// What is read where there is nothing: no test writes it.
+/// Value read from absent bytes: no test writes it.
 const NOTHING: u8 = 0xEE;
 
 thread_local! {
     static COST: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Lines of sets and bytes of contents that this thread has looked at.
+/// Number of lines in sets and bytes in contents inspected by this thread.
 pub(super) fn cost() -> u64 {
     COST.get()
 }
@@ -24,12 +24,12 @@ fn pay(for_what: usize) {
     COST.set(COST.get() + for_what as u64);
 }
 
-/// Bytes by line: a bit for each, at least one.
+/// Bytes by line: a bit for each byte, with at least one bit per line.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Lines(BTreeMap<u16, u8>);
 
 impl Lines {
-    /// The bytes of one line.
+    /// All bytes in the given line.
     pub(super) fn of_line(line: u16) -> Lines {
         Lines(BTreeMap::from([(line, 0b1111)]))
     }
@@ -42,7 +42,7 @@ impl Lines {
         self.0.iter().flat_map(of_line)
     }
 
-    /// Of each line the bits that `chosen` makes of these and of those of `other`.
+    /// Combines each line's bits with the other set's bits for this line.
     fn of_each(&self, other: &Lines, chosen: fn(u8, u8) -> u8) -> Lines {
         pay(self.0.len());
         let bits = |line: &u16| other.0.get(line).copied().unwrap_or(0);
@@ -96,12 +96,12 @@ impl ByteSet for Lines {
 pub(super) struct Sparse(BTreeMap<usize, u8>);
 
 impl Sparse {
-    /// This many lines of noughts.
+    /// Zero contents for this number of lines.
     pub(super) fn of_lines(lines: u16) -> Sparse {
         Sparse((0..usize::from(lines) * LINE).map(|byte| (byte, 0)).collect())
     }
 
-    /// One line of this value.
+    /// A single line filled with this value.
     pub(super) fn of_line(line: u16, value: u8) -> Sparse {
         Sparse(Lines::of_line(line).bytes().map(|byte| (byte, value)).collect())
     }

@@ -1,17 +1,17 @@
-//! Clients, one home and one block of any contents, under any protocol of the boundary.
+//! Clients, a single home and a single block with any contents, under any client-home protocol.
 
 use std::collections::VecDeque;
 use tombolo_protocol::nodes::{Access, Answer, Carried, Class, Event, Hold, Node, Nodes, Of, Request};
 use tombolo_protocol::{BlockData, Effects};
 use tombolo_types::{ModuleId, Scope};
 
-/// Bytes of the blocks that random runs are about.
+/// Number of bytes per block in random runs.
 pub(super) const BYTES: usize = 32;
 
-/// Bytes that a request names at most: those of a line.
+/// Maximum number of bytes named by a request: a line's bytes.
 const LINE: usize = 4;
 
-/// Contents and byte sets that a test can look into.
+/// Contents and byte sets that a test can inspect.
 pub(super) trait Bytewise: BlockData<Update = u8> {
     fn set(bytes: &[usize]) -> Self::Set;
     fn bytes(set: &Self::Set) -> Vec<usize>;
@@ -19,14 +19,14 @@ pub(super) trait Bytewise: BlockData<Update = u8> {
     fn byte(&self, byte: usize) -> u8;
 }
 
-/// What a run comes to, whatever the contents are.
+/// The observable events in a run, independent of the contents type.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// Bytes and what was found there.
+    /// Bytes and the values found there.
     Found(Vec<(usize, u8)>),
-    /// A message, and which bytes it carries; none where that is not for it to say.
+    /// A message and its carried bytes; `None` for a whole block, whose bytes are not compared.
     Sent(Node, Node, Class, Option<Vec<usize>>),
-    /// How each client holds the block at last, and what memory has.
+    /// The final state for each client, and memory's final contents.
     End(Vec<String>, Vec<u8>),
 }
 
@@ -65,7 +65,7 @@ struct UnderWay<M> {
 
 pub(super) struct World<P: Nodes, B: BlockData> {
     protocol: P,
-    /// Those of the clients, and the home's.
+    /// The clients' slots, followed by the home's slot.
     slots: Vec<P::Slot<B>>,
     held: Vec<Option<Request<B>>>,
     memory: B,
@@ -90,7 +90,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         &self.slots[client]
     }
 
-    /// A step that need not wait. Whether its request is held.
+    /// Runs a step that must not stall. Returns true if its request is held.
     fn step(&mut self, at: Node, event: Event<P::Message<B>, B>) -> bool {
         let index = self.index(at);
         let mut done = Done { sent: Vec::new(), answer: None, accesses: Vec::new(), is_held: false };
@@ -125,7 +125,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         P::is_busy(&self.slots[self.index(at)])
     }
 
-    /// An event that the client takes at once and without a message.
+    /// An event that the client accepts immediately and without sending messages.
     pub(super) fn at_client(&mut self, client: usize, event: Event<P::Message<B>, B>) {
         assert!(!self.step(self::client(client), event) && self.under_way.is_empty());
     }
@@ -136,13 +136,13 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         }
     }
 
-    /// A request, to its end.
+    /// Runs a request to completion.
     pub(super) fn ask(&mut self, client: usize, request: Request<B>) {
         self.begin(client, request);
         while self.deliver(0) {}
     }
 
-    /// Messages that can arrive: the first of each sender, receiver and class; no request where the home is busy.
+    /// Deliverable messages: the first for each sender, receiver and class, except requests to a busy home.
     fn ready(&self) -> Vec<usize> {
         let channel = |at: usize| {
             let UnderWay { from, to, message } = &self.under_way[at];
@@ -156,7 +156,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         (0..self.under_way.len()).filter(can_arrive).collect()
     }
 
-    /// One of the messages that can arrive does. False where there is none.
+    /// Delivers a deliverable message. Returns false if none exists.
     fn deliver(&mut self, which: usize) -> bool {
         let ready = self.ready();
         if ready.is_empty() {
@@ -175,7 +175,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         true
     }
 
-    /// Everything arrives, every client gives up the block, and memory has it all.
+    /// Delivers all messages, evicts the block from every client, and records the final memory contents.
     fn end(mut self) -> Vec<Seen> {
         while self.deliver(0) {}
         for client in 0..self.held.len() {
@@ -193,7 +193,7 @@ fn client(client: usize) -> Node {
     Node::Client(ModuleId(client as u8))
 }
 
-/// Numbers that a seed decides. Source: Marsaglia, "Xorshift RNGs", 2003, 64 bits, shifts 13, 7, 17.
+/// Seeded random numbers. Source: Marsaglia, "Xorshift RNGs", 2003, 64 bits, shifts 13, 7, 17.
 struct Random(u64);
 
 impl Random {
@@ -204,7 +204,7 @@ impl Random {
         (self.0 >> 16) as usize % end
     }
 
-    /// Some bytes of one line.
+    /// A random byte selection within a single line.
     fn bytes(&mut self) -> Vec<usize> {
         let (line, bits) = (self.below(BYTES / LINE), self.below((1 << LINE) - 1) + 1);
         (0..LINE).filter(|at| bits >> at & 1 != 0).map(|at| line * LINE + at).collect()
@@ -224,13 +224,13 @@ impl Random {
     }
 }
 
-/// Clients of random runs.
+/// Number of clients in random runs.
 const CLIENTS: usize = 3;
 
-/// Events of a random run.
+/// Number of events in a random run.
 const EVENTS: usize = 300;
 
-/// What random events at clients come to, with messages that arrive in a random order between them.
+/// The observable results from random client events, with messages delivered in random order in between.
 pub(super) fn random_run<P: Nodes, B: Bytewise>(protocol: P, seed: u64) -> Vec<Seen> {
     let (mut world, mut random) = (World::<P, B>::new(protocol, CLIENTS, B::filled(0)), Random(seed));
     for _ in 0..EVENTS {

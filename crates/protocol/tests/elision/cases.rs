@@ -1,4 +1,4 @@
-//! Small machines with kernels, in which all sequences are searched.
+//! Small machines with kernels, for an exhaustive search over all sequences.
 
 use crate::kernel::{Kernel, Labelling, accesses, is_race_free};
 use crate::search::{Found, Scenario, search};
@@ -9,7 +9,7 @@ use tombolo_protocol::elision::{
 };
 use tombolo_types::{Line, ModuleId};
 
-/// What decides.
+/// The deciding elision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Chiplet,
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Never(When),
 }
 
-/// Any of them.
+/// Any supported elision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Any {
     Chiplet(ChipletTable),
@@ -69,10 +69,10 @@ impl Elision for Any {
     }
 }
 
-/// What one user may do in a kernel: grains read, grains written.
+/// A user's possible accesses in a kernel: grains read, grains written.
 pub(crate) type Part = (&'static [usize], &'static [usize]);
 
-/// A small machine, its kernels and what decides.
+/// A small machine with its kernels and its elision.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -87,13 +87,13 @@ impl Case {
     }
 }
 
-/// Three modules, lines of two grains with these homes.
+/// Three modules, and two-grain lines with these homes.
 pub(crate) fn machine(reading: Reading, homes: &[u8]) -> Machine {
     let homes = homes.iter().map(|&home| ModuleId(home)).collect();
     Machine { reading, modules: 3, homes, grains: 2, store_fetches: false, fault: None }
 }
 
-/// Structures of so many lines, one behind the other.
+/// Structures with these line counts, stored back to back.
 pub(crate) fn structures(lengths: &[u64]) -> Vec<Lines> {
     let mut next = 0;
     let one = |&length: &u64| {
@@ -111,7 +111,8 @@ fn of(user: User, (reads, writes): Part) -> Vec<Access> {
     [accesses(user, reads.iter().copied(), false), accesses(user, writes.iter().copied(), true)].concat()
 }
 
-/// All race-free combinations in which each of at most `most` modules does one of `parts`.
+/// All race-free combinations in which each module performs an element of `parts`, with at most `most` active
+/// modules.
 pub(crate) fn combinations(modules: u8, parts: &[Part], most: usize) -> Vec<Vec<Access>> {
     let mut kernels: Vec<(usize, Vec<Access>)> = vec![(0, Vec::new())];
     for user in 0..modules {
@@ -125,14 +126,14 @@ pub(crate) fn combinations(modules: u8, parts: &[Part], most: usize) -> Vec<Vec<
     kernels.into_iter().map(|(_, kernel)| kernel).filter(|kernel| !kernel.is_empty()).collect()
 }
 
-/// One structure of two lines: parts of a line, both lines, and a write beside a halo.
+/// A single structure with two lines: partial lines, both lines, and a write next to a halo.
 const ONE: [Part; 6] =
     [(&[0], &[]), (&[], &[0]), (&[], &[1]), (&[0, 1, 2, 3], &[]), (&[], &[0, 1, 2, 3]), (&[1, 2], &[3])];
 
-/// The same for L2s that hold more, where there are many more states.
+/// A smaller selection for L2s that cache remote lines, because the state space is much larger.
 const ONE_CACHED: [Part; 4] = [(&[], &[0]), (&[], &[1]), (&[0, 1, 2, 3], &[]), (&[1, 2], &[3])];
 
-/// Two structures of a line each.
+/// Two structures with a single line each.
 const TWO: [Part; 5] = [(&[0, 1], &[]), (&[], &[0]), (&[], &[1]), (&[2], &[]), (&[1], &[2])];
 
 const TWO_CACHED: [Part; 3] = [(&[0], &[]), (&[], &[1]), (&[], &[2])];
@@ -157,7 +158,7 @@ fn case(
     Case { name, scenario: Scenario { machine: machine.clone(), kernels, streams: 1, oracle: true }, kind, config }
 }
 
-/// Every case in which one kernel runs after the other.
+/// Every case in which kernels run one after another.
 pub(crate) fn one_stream() -> Vec<Case> {
     use Kind::{Chiplet, Home, Never};
     use Labelling::{Exact, Modes, OneMode};
@@ -207,7 +208,7 @@ pub(crate) fn one_stream() -> Vec<Case> {
     cases
 }
 
-/// Every case in which two kernels may run side by side.
+/// Every case in which two kernels may run concurrently.
 pub(crate) fn two_streams() -> Vec<Case> {
     use Kind::{Chiplet, Home, Never};
     let parts: [Part; 5] = [(&[0], &[]), (&[], &[0]), (&[], &[1]), (&[1, 2], &[]), (&[], &[3])];
@@ -234,7 +235,7 @@ pub(crate) fn two_streams() -> Vec<Case> {
         }
         cases.push(with);
     }
-    // The home is neither who writes nor who reads: a write-back passes nobody's copy.
+    // The home neither writes nor reads: a write-back passes no copy.
     let third = machine(Reading::Cached, &[2]);
     let kernels = combinations(2, &[(&[0], &[]), (&[1], &[]), (&[], &[1])], 1);
     let mut with = case("streams, cached, third home", &third, &[1], kernels, Labelling::Exact, (Chiplet, DEFAULT));
@@ -243,7 +244,7 @@ pub(crate) fn two_streams() -> Vec<Case> {
     cases
 }
 
-/// A table that knows homes where an L2 holds lines of others. Only a broken rule lets it be made.
+/// A home-aware table although L2s hold remote lines. Only a broken rule allows its construction.
 pub(crate) fn homes_where_all_is_cached() -> Case {
     let machine = machine(Reading::Cached, &[0, 1]);
     let kernels = combinations(3, &ONE_CACHED, 2);

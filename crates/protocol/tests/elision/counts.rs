@@ -1,4 +1,4 @@
-//! Closed forms: how many operations a sequence costs.
+//! Closed forms: the number of operations per sequence.
 
 use crate::cases::{Kind, module};
 use crate::directed::{Directed, R, RW};
@@ -89,7 +89,8 @@ fn one_range_that_all_write_costs_as_much_as_no_elision() {
     assert_eq!(program.end(), (vec![], every()));
 }
 
-/// Kernels read one array around the own part and write the own part of the other, then change them.
+/// Kernels that read one array around their own part and write their own part in another, with the arrays then
+/// swapped. Returns invalidations and flushes for each launch.
 fn ping_pong(kind: Kind, broken: Option<BrokenElision>) -> Vec<(usize, usize)> {
     let mut program = Directed::with(kind, MODULES, 2, LINES, TableConfig::default(), broken);
     let kernels = (0..9).map(|step| {
@@ -179,7 +180,7 @@ fn the_array_beyond_the_last_row_evicts_the_one_longest_unused() {
 #[test]
 fn of_nine_arrays_the_two_closest_share_a_row() {
     let mut program = Directed::new(Kind::Chiplet, 2, 20, 1);
-    // The ninth and tenth lie side by side; between all others is a gap.
+    // The ninth and tenth are adjacent; all other neighbours have a gap.
     let numbers = [0, 2, 4, 6, 8, 10, 12, 14, 15];
     let kernel = |at: u8| numbers.map(|number| (number, vec![(module(at), RW, 0..2)]));
     program.run(&kernel(0));
@@ -224,7 +225,7 @@ fn one_module_costs_nothing_but_the_final_flush() {
     assert_eq!(program.end(), (vec![], vec![0]));
 }
 
-/// Bits of an entry: base address, ranges, mode, and `bits` for each chiplet. Source: CPElide, III-A.
+/// Bits per entry: base address, ranges, mode, and `bits` for each chiplet. Source: CPElide, III-A.
 fn bytes_of_the_table(bits: u32) -> f64 {
     f64::from(8 * 4 + 8 * 28 + 1 + 4 * bits) / 8.0 * f64::from(TableConfig::default().rows)
 }

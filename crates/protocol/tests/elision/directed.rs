@@ -1,4 +1,4 @@
-//! Directed programs: a machine on which a test launches one kernel after the other and sees what is done.
+//! Directed programs: a machine on which a test launches kernels in sequence and inspects the operations.
 
 use crate::cases::{Any, Kind, module};
 use crate::kernel::{Kernel, OwnLabel, homes};
@@ -13,23 +13,23 @@ use tombolo_types::{Line, ModuleId};
 pub(crate) const R: Mode = Mode::Read;
 pub(crate) const RW: Mode = Mode::ReadWrite;
 
-/// User, mode, lines of the structure from its first.
+/// User, mode, and line range relative to the structure's first line.
 pub(crate) type Part = (User, Mode, Range<u64>);
 
-/// Structures of `lines` lines for each module, of which each module is home to its own part.
+/// Structures with `lines` lines per module, in which each module is home to its own part.
 pub(crate) struct Directed {
     pub(crate) machine: Machine,
     pub(crate) world: World,
     pub(crate) elision: Any,
-    /// Lines of a structure.
+    /// Lines per structure.
     pub(crate) lines: u64,
-    /// Dirty lines that the last boundary flushed.
+    /// Number of dirty lines flushed by the last boundary.
     pub(crate) flushed: usize,
-    /// What the last boundary said.
+    /// Accounts reported by the last boundary.
     pub(crate) accounts: Vec<Account>,
 }
 
-/// What a boundary did: modules invalidated, modules flushed.
+/// A boundary's operations: modules invalidated, modules flushed.
 pub(crate) type Done = (Vec<u8>, Vec<u8>);
 
 impl Directed {
@@ -54,13 +54,13 @@ impl Directed {
         Directed { machine, world, elision, lines, flushed: 0, accounts: Vec::new() }
     }
 
-    /// The part of a structure that is homed at a module.
+    /// The part of a structure homed at a module.
     pub(crate) fn own(&self, module: u8) -> Range<u64> {
         let part = self.lines / u64::from(self.machine.modules);
         u64::from(module) * part..(u64::from(module) + 1) * part
     }
 
-    /// `own` with `halo` lines more at each end.
+    /// `own`, extended by `halo` lines at each end.
     pub(crate) fn around(&self, module: u8, halo: u64) -> Range<u64> {
         let own = self.own(module);
         own.start.saturating_sub(halo)..(own.end + halo).min(self.lines)
@@ -71,19 +71,19 @@ impl Directed {
         (0..self.machine.modules).map(|at| (module(at), mode, range(at))).collect()
     }
 
-    /// All of a structure for each module.
+    /// The whole structure for each module.
     pub(crate) fn all(&self, mode: Mode) -> Vec<Part> {
         self.each(mode, |_| 0..self.lines)
     }
 
-    /// Runs a kernel that does to each structure what is said. What is labelled R/W is written where no other part
-    /// names it, and not read.
+    /// Runs a kernel with the given uses for each structure. R/W labels are written if no other part names the
+    /// line, and never read.
     pub(crate) fn run(&mut self, structures: &[(u64, Vec<Part>)]) -> Done {
         let kernel = self.kernel(structures);
         self.launch(&kernel)
     }
 
-    /// That kernel.
+    /// Builds the kernel for these uses.
     pub(crate) fn kernel(&self, structures: &[(u64, Vec<Part>)]) -> Kernel {
         let labels: Vec<OwnLabel> = structures.iter().map(|(number, parts)| self.label(*number, parts)).collect();
         let accesses = structures.iter().flat_map(|(number, parts)| self.accesses(*number, parts)).collect();

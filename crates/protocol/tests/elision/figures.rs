@@ -1,4 +1,4 @@
-//! The walk-throughs of CPElide's figures and listings, in its order.
+//! The walk-throughs in CPElide's figures and listings, in the paper's order.
 
 use crate::cases::{Kind, module};
 use crate::directed::{Directed, Part, R, RW};
@@ -7,7 +7,7 @@ use tombolo_protocol::elision::{Mode, State, Why};
 
 const NOTHING: (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
 
-/// Two chiplets, arrays of eight lines: chiplet 0 is home to the first four.
+/// Two chiplets, and arrays with eight lines: chiplet 0 is home to the first four.
 fn two_chiplets() -> Directed {
     Directed::new(Kind::Chiplet, 2, 3, 4)
 }
@@ -16,7 +16,7 @@ fn on(at: u8, mode: Mode) -> Vec<Part> {
     vec![(module(at), mode, 0..4)]
 }
 
-/// The state of an array on a chiplet before the last launch, and after it.
+/// An array's state on a chiplet before and after the last launch.
 fn states(program: &Directed, structure: u64, chiplet: u8) -> (State, State) {
     let of = |structure| Some(program.structure(structure));
     let account =

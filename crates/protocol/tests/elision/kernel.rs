@@ -1,10 +1,10 @@
-//! Kernels as the truth performs them, and the labels that may be derived from what they access.
+//! Kernels as performed by the reference machine, and labels derived from their accesses.
 
 use crate::truth::{Access, Machine};
 use tombolo_protocol::elision::{KernelId, Label, LineSet, Lines, Mode, ModuleSet, Packet, Use, User};
 use tombolo_types::{Line, ModuleId};
 
-/// The labels of one structure.
+/// The labels for a structure.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnLabel {
     pub(crate) structure: Lines,
@@ -13,27 +13,27 @@ pub(crate) struct OwnLabel {
     pub(crate) uses: Vec<Use>,
 }
 
-/// How labels are derived.
+/// The derivation of labels from accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Labelling {
-    /// The whole structure for whoever touches it, in one mode for all: Listing 1.
+    /// The whole structure for each user that touches it, in a common mode: Listing 1.
     Modes,
-    /// What each user touches, as line sets, each in its own mode.
+    /// Each user's touched lines, as line sets, each in its own mode.
     Exact,
-    /// What each user touches, in one mode for all.
+    /// Each user's touched lines, in a common mode.
     OneMode,
 }
 
-/// A kernel, or what the host does between two.
+/// A kernel, or the host's actions between two kernels.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     pub(crate) accesses: Vec<Access>,
-    /// `None`: it has none.
+    /// The labels; `None` for a kernel without labels.
     pub(crate) labels: Option<Vec<OwnLabel>>,
 }
 
 impl Kernel {
-    /// A kernel with labels that are true.
+    /// Creates a kernel with truthful labels.
     pub(crate) fn labelled(
         machine: &Machine,
         structures: &[Lines],
@@ -52,13 +52,13 @@ impl Kernel {
         })
     }
 
-    /// Shows `then` the packet of its launch.
+    /// Passes the packet for the kernel's launch to `then`.
     pub(crate) fn with_packet<T>(&self, kernel: KernelId, then: impl FnOnce(&Packet<'_>) -> T) -> T {
         let labels: Option<Vec<Label<'_>>> = self.labels.as_ref().map(|labels| labels.iter().map(of).collect());
         then(&Packet { kernel, on: self.on(), labels: labels.as_deref() })
     }
 
-    /// Whether some grain that one of the two writes is accessed by the other.
+    /// True if either kernel writes a grain that the other kernel accesses.
     pub(crate) fn conflicts(&self, other: &Kernel) -> bool {
         self.accesses.iter().any(|mine| other.accesses.iter().any(|theirs| conflict(mine, theirs)))
     }
@@ -68,7 +68,7 @@ fn conflict(one: &Access, other: &Access) -> bool {
     one.grain == other.grain && (one.write || other.write)
 }
 
-/// Whether no grain that one user writes is accessed by another.
+/// True if no grain written by a user is accessed by another user.
 pub(crate) fn is_race_free(accesses: &[Access]) -> bool {
     accesses.iter().all(|one| accesses.iter().all(|other| one.user == other.user || !conflict(one, other)))
 }
@@ -96,7 +96,7 @@ fn label(machine: &Machine, structure: Lines, accesses: &[Access], labelling: La
     (!uses.is_empty()).then(|| OwnLabel { structure, homes: homes(machine, structure), asserted: false, uses })
 }
 
-/// The lines of a structure that are homed at each module.
+/// A structure's lines, grouped by their home module.
 pub(crate) fn homes(machine: &Machine, structure: Lines) -> Vec<LineSet> {
     let at = |module| {
         let lines = (structure.first.0..structure.end.0).filter(|&line| machine.homes[line as usize] == module);
@@ -105,7 +105,7 @@ pub(crate) fn homes(machine: &Machine, structure: Lines) -> Vec<LineSet> {
     (0..machine.modules).map(ModuleId).map(at).collect()
 }
 
-/// Accesses of `user` to these grains.
+/// Accesses by `user` to these grains.
 pub(crate) fn accesses(user: User, grains: impl IntoIterator<Item = usize>, write: bool) -> Vec<Access> {
     grains.into_iter().map(|grain| Access { user, grain, write }).collect()
 }

@@ -1,4 +1,4 @@
-//! Elision against truth: no load returns an old value and nothing stored is lost, whatever is elided.
+//! Elision against ground truth: under every elision, loads return current values and stores are never lost.
 
 mod cases;
 mod counts;

@@ -1,17 +1,18 @@
-//! Every broken rule is caught: a load returns an old value or a store is lost. The shortest sequence is pinned.
+//! Every broken rule is caught: a load returns an outdated value or a store is lost. The length of the shortest
+//! failing sequence is pinned.
 
 use crate::cases::{Case, homes_where_all_is_cached, one_stream, two_streams};
 use crate::truth::{Fault, Wrong};
 use tombolo_protocol::elision::BrokenElision;
 
-/// Stale, or lost.
+/// The kind of failure: a stale load, or a lost store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     Stale,
     Lost,
 }
 
-/// Broken rule, case, launches of the shortest sequence in it, and what is seen.
+/// Broken rule, case, number of launches in the shortest failing sequence, and the kind of failure.
 const CAUGHT: [(BrokenElision, &str, usize, Seen); 26] = [
     (BrokenElision::StaleTakenAsValid, "one structure, homes", 2, Seen::Stale),
     (BrokenElision::SharedDirtyKept, "one structure, homes", 2, Seen::Stale),
@@ -48,7 +49,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The shortest sequence of a case that goes wrong.
+/// The shortest failing sequence in a case.
 fn shortest(case: &Case, broken: Option<BrokenElision>) -> Option<(usize, Seen)> {
     let trace = case.search(broken, 20_000).trace?;
     let seen = match trace.wrong {
@@ -75,8 +76,8 @@ fn every_broken_rule_is_caught_by_the_shortest_sequence() {
 fn every_broken_rule_is_in_the_table_but_one_that_is_sound_and_one_of_messages() {
     for broken in BrokenElision::ALL {
         let caught = CAUGHT.iter().any(|(caught, ..)| *caught == broken);
-        // The first does too much: counts.rs sees it. The second is of messages on their way, which nothing here models: the
-        // explorer sees it.
+        // The first rule performs too much: counts.rs detects it. The second concerns messages in flight, which no
+        // model in this folder has: the explorer detects it.
         let elsewhere = [BrokenElision::ColumnsOfAskingRows, BrokenElision::StoresNotAwaited].contains(&broken);
         assert_eq!(caught, !elsewhere, "{broken:?}");
     }

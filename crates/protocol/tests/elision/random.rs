@@ -1,5 +1,5 @@
-//! Longer random programs: up to eight modules, many structures, small tables, kernels side by side, labels that say
-//! more than is true. The same for the same seed on every platform.
+//! Longer random programs: up to eight modules, many structures, small tables, concurrent kernels, overstated
+//! labels. The same seed gives the same program on every platform.
 
 use crate::cases::{Any, Kind};
 use crate::kernel::{Kernel, Labelling, OwnLabel, is_race_free};
@@ -40,7 +40,7 @@ impl Dice {
     }
 }
 
-/// Operations that were needed, and that were done.
+/// Number of operations required, and number performed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     launches: usize,
@@ -52,7 +52,7 @@ struct Draft {
     dice: Dice,
     machine: Machine,
     structures: Vec<Lines>,
-    /// Percentage of the structures that a kernel uses.
+    /// Percentage of structures used by a kernel.
     used: usize,
 }
 
@@ -65,7 +65,7 @@ impl Draft {
         for _ in 0..dice.from(1, 9) {
             let length = dice.from(1, 4) as u64;
             structures.push(Lines::new(Line(next), Line(next + length)));
-            // Some are contiguous.
+            // Some structures are contiguous.
             next += length + dice.from(0, 2) as u64;
         }
         let homes = (0..next).map(|_| ModuleId(dice.from(0, usize::from(modules) - 1) as u8)).collect();
@@ -85,7 +85,7 @@ impl Draft {
         }
     }
 
-    /// A kernel without races, in which most users have a part of most structures.
+    /// Draws a race-free kernel, in which most users have a part in most structures.
     fn kernel(&mut self, plain: bool) -> Kernel {
         let Draft { dice, machine, structures, used } = self;
         let host = dice.percent(10);
@@ -118,7 +118,7 @@ impl Draft {
         kernel
     }
 
-    /// Labels may say more than is true.
+    /// Adds unnecessary users, lines and modes to a label.
     fn overstate(&mut self, label: &mut OwnLabel) {
         let dice = &mut self.dice;
         let structure = label.structure;
@@ -143,14 +143,14 @@ impl Draft {
     }
 }
 
-/// A kernel that runs, and the accesses that it still has to perform.
+/// A running kernel, with the accesses that it still has to perform.
 struct Running {
     id: KernelId,
     kernel: Kernel,
     left: Vec<Access>,
 }
 
-/// Performs some of what runs.
+/// Performs some of the remaining accesses by running kernels.
 fn some(dice: &mut Dice, machine: &Machine, world: &mut World, running: &mut [Running]) -> Result<(), Wrong> {
     for Running { left, .. } in running {
         let keeps = dice.from(0, left.len());
@@ -159,19 +159,19 @@ fn some(dice: &mut Dice, machine: &Machine, world: &mut World, running: &mut [Ru
     Ok(())
 }
 
-/// How random programs are run.
+/// The configuration for random programs.
 #[derive(Clone, Copy, Debug)]
 struct How {
     reading: Reading,
     kind: Kind,
-    /// Most kernels that run at a time.
+    /// Maximum number of concurrent kernels.
     streams: usize,
-    /// CPElide's table and nothing but labels; else small tables, and kernels without labels.
+    /// If set, CPElide's table and labelled kernels only; else small tables, and kernels without labels.
     plain: bool,
     broken: Option<BrokenElision>,
 }
 
-/// A program that runs.
+/// A running program, with its reference machine and its table.
 struct Run {
     draft: Draft,
     config: TableConfig,
@@ -179,7 +179,7 @@ struct Run {
     world: World,
     running: Vec<Running>,
     counts: Counts,
-    /// Whether no rule is broken.
+    /// Set when no rule is broken.
     whole: bool,
 }
 
@@ -207,7 +207,7 @@ fn run(seed: u64, how: How) -> Result<Counts, Wrong> {
     Ok(run.counts)
 }
 
-/// Whether each operation has a reason, and each reason its operation.
+/// True if each operation has a reason, and each reason an operation.
 fn is_accounted_for(boundary: &Boundary, accounts: &[Account]) -> bool {
     boundary.iter().all(|(module, operation)| {
         let mut said = (false, false);
@@ -219,7 +219,7 @@ fn is_accounted_for(boundary: &Boundary, accounts: &[Account]) -> bool {
 }
 
 impl Run {
-    /// One of the kernels that run ends.
+    /// Ends a random running kernel.
     fn finish(&mut self) -> Result<(), Wrong> {
         let Run { draft: Draft { dice, machine, .. }, elision, world, running, .. } = self;
         let ended = running.remove(dice.from(0, running.len() - 1));
@@ -247,7 +247,7 @@ impl Run {
         counts.needed += (invalidate.count() + flush.count()) as usize;
         counts.done += boundary.flushes() + boundary.invalidations();
         world.perform(machine, &boundary, |world| some(dice, machine, world, running))?;
-        // Everything is accessed twice: what is fetched early and late, written early and late.
+        // Each access is performed twice, to cover early and late fetches and writes.
         let mut left = [kernel.accesses.as_slice(), &kernel.accesses].concat();
         dice.shuffle(&mut left);
         running.push(Running { id, kernel, left });
@@ -263,7 +263,7 @@ const EVERY: [(Reading, Kind); 5] = [
     (Reading::Cached, Kind::Never(When::Launch)),
 ];
 
-/// The first of these many programs that goes wrong.
+/// The first failing program among the first `programs` seeds.
 fn first_wrong(programs: u64, how: How) -> Option<(u64, Wrong)> {
     (0..programs).find_map(|seed| run(seed, how).err().map(|wrong| (seed, wrong)))
 }
@@ -287,8 +287,8 @@ fn random_programs_of_several_streams_never_read_old_values() {
 
 #[test]
 fn random_programs_catch_broken_rules() {
-    // The first is sound. The second has to be met between two operations: the searches see it. The third is of messages on
-    // their way: the explorer sees it.
+    // The first rule is sound. The second must be observed between two operations: the searches detect it. The
+    // third concerns messages in flight: the explorer detects it.
     let not_here =
         [BrokenElision::ColumnsOfAskingRows, BrokenElision::RunningInvalidatedFirst, BrokenElision::StoresNotAwaited];
     for broken in BrokenElision::ALL.into_iter().filter(|broken| !not_here.contains(broken)) {

@@ -1,4 +1,5 @@
-//! All sequences of some kernels, of any length: a breadth-first search of the states of truth and table together.
+//! All kernel sequences, with unlimited length: a breadth-first search over the combined states of reference and
+//! table.
 
 use crate::kernel::Kernel;
 use crate::truth::{Access, Machine, World, Wrong};
@@ -7,18 +8,18 @@ use std::hash::Hash;
 use std::rc::Rc;
 use tombolo_protocol::elision::{Elision, KernelId, ModuleSet};
 
-/// What may be searched: a machine and its kernels.
+/// The input for a search: a machine, its kernels and the search options.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) machine: Machine,
     pub(crate) kernels: Vec<Kernel>,
-    /// Kernels that may run at a time.
+    /// Maximum number of concurrent kernels.
     pub(crate) streams: usize,
-    /// Whether an operation that is needed and not done counts as wrong before a load shows it.
+    /// Set when a missing required operation counts as a failure, even before a load exposes it.
     pub(crate) oracle: bool,
 }
 
-/// A sequence that goes wrong: the shortest.
+/// The shortest failing sequence found by a search.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     /// Kernels launched, in order.
@@ -26,11 +27,11 @@ pub(crate) struct Trace {
     pub(crate) wrong: Wrong,
 }
 
-/// What a search found.
+/// A search result.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) states: usize,
-    /// Whether these are all.
+    /// Set when all states were visited.
     pub(crate) complete: bool,
     pub(crate) trace: Option<Trace>,
 }
@@ -42,14 +43,14 @@ struct State<E> {
     running: Vec<usize>,
 }
 
-/// In which order a kernel's accesses are performed.
+/// The order of a kernel's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     LoadsFirst,
     StoresFirst,
 }
 
-/// The orders that differ for a kernel.
+/// The distinct orders for a kernel.
 fn orders(kernel: &Kernel) -> &'static [Order] {
     let stores = kernel.accesses.iter().filter(|access| access.write).count();
     let mixed = stores > 0 && stores < kernel.accesses.len();
@@ -58,15 +59,15 @@ fn orders(kernel: &Kernel) -> &'static [Order] {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A kernel runs by itself.
+    /// A kernel runs alone, from launch to end.
     Run(usize, Order),
-    /// It starts; kernels that run access their lines between the boundary's operations, or do not.
+    /// A kernel starts. If the flag is set, running kernels access their lines between the boundary's operations.
     Launch(usize, bool),
-    /// It performs its accesses once more and ends.
+    /// A kernel performs its accesses again and ends.
     Finish(usize),
 }
 
-/// Searches until something goes wrong or all states are visited.
+/// Searches until a failure occurs or all states are visited.
 pub(crate) fn search<E: Elision + Clone + Eq + Hash>(scenario: &Scenario, empty: E, most: usize) -> Found {
     let start = Rc::new(State { world: World::new(&scenario.machine), elision: empty, running: Vec::new() });
     let mut seen = HashSet::from([Rc::clone(&start)]);
@@ -116,7 +117,7 @@ fn events(scenario: &Scenario, running: &[usize]) -> Vec<Event> {
     events
 }
 
-/// A state, and by which event from which one it was reached first.
+/// A state, and the predecessor and event that first reached it.
 type Reached<E> = (Rc<State<E>>, Option<(usize, Event)>);
 
 fn launches<E>(reached: &[Reached<E>], mut at: usize, last: Event) -> Vec<usize> {
@@ -194,7 +195,7 @@ pub(crate) fn perform(machine: &Machine, world: &mut World, accesses: &[Access],
     ordered.chain(accesses.iter().filter(|access| access.write != first)).try_for_each(|&a| world.access(machine, a))
 }
 
-/// Whether nothing would be lost if the program ended here.
+/// Checks that nothing would be lost if the program ended in this state.
 pub(crate) fn ends<E: Elision + Clone>(machine: &Machine, world: &World, elision: &E) -> Result<(), Wrong> {
     let mut world = world.clone();
     let boundary = elision.clone().end(&mut |_| {});

@@ -1,11 +1,13 @@
-//! Sound labels never go stale: all sequences, of any length, of small kernels on two or three modules.
+//! Sound labels never go stale: exhaustive search over all sequences, with unlimited length, for small kernels on
+//! two or three modules.
 
 use crate::cases::{Case, one_stream, two_streams};
 
-/// More than any case has.
+/// Upper bound above every case's number of states.
 const MOST: usize = 100_000;
 
-/// Searches all cases. The number of their states is pinned, so that a change that makes some unreachable is seen.
+/// Searches all cases. The total number of states is pinned: a change that makes some states unreachable is
+/// detected.
 fn all_are_sound(cases: &[Case], states: usize) {
     let mut total = 0;
     for case in cases {

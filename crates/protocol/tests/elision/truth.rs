@@ -1,45 +1,46 @@
-//! The truth that elision is held to: memory and N write-back L2s, without time, tags or capacity.
+//! Ground truth for elision: memory and N write-back L2s, without time, tags or capacity.
 //!
-//! Of each grain (a part of a line) only one thing about a copy matters: whether it is the value stored last. A copy
-//! that is not never becomes so again but by being replaced. So a world is finite, and a search can visit all of them.
+//! For each grain (a part of a line), only a single property matters about a copy: equality with the value stored
+//! last. An outdated copy becomes current again only by replacement. A world is therefore finite, and a search can
+//! visit all states.
 
 use tombolo_protocol::elision::{Boundary, Extent, Lines, ModuleSet, Operation, Turn, User};
 use tombolo_types::{Line, ModuleId};
 
-/// Where a remote access is served, and what an L2 holds.
+/// The location that serves a remote access, and the L2's possible contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// H: at the home's memory, past both L2s. An L2 holds lines homed at its module.
+    /// H: at the home's memory, bypassing both L2s. An L2 holds lines homed at its module.
     HomeMemory,
-    /// P: an L2 holds all that its module touches. It asks the home's L2, then memory. A write-back updates the home
-    /// L2's clean copy on its way.
+    /// P: an L2 holds all lines touched by its module. A miss goes to the home's L2, then to memory. A write-back
+    /// updates the home L2's clean copy on its path.
     Cached,
 }
 
-/// An L2 that does not do what an operation promises.
+/// An L2 that violates an operation's guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// An invalidation drops dirty bytes, too.
+    /// An invalidation also drops dirty bytes.
     InvalidationDropsDirty,
-    /// A flush makes lines that were written in part wholly valid. Source: the authors' public simulator.
+    /// A flush marks partially written lines as entirely valid. Source: the authors' public simulator.
     FlushMakesLineValid,
 }
 
-/// The machine: what does not change.
+/// The machine's constant properties.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) reading: Reading,
     pub(crate) modules: u8,
-    /// The home of each line.
+    /// The home for each line.
     pub(crate) homes: Vec<ModuleId>,
-    /// Grains of a line.
+    /// Grains per line.
     pub(crate) grains: usize,
-    /// Whether a store that misses fetches the rest of its line.
+    /// Set when a missing store fetches the rest of its line.
     pub(crate) store_fetches: bool,
     pub(crate) fault: Option<Fault>,
 }
 
-/// One access to one grain.
+/// A single access to a single grain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Access {
     pub(crate) user: User,
@@ -54,29 +55,29 @@ enum Copy {
     Clean {
         current: bool,
     },
-    /// Always current: nobody may store to what is dirty elsewhere.
+    /// Always current: no user may store to a grain that is dirty in another L2.
     Dirty,
 }
 
-/// What memory and the L2s hold.
+/// The contents of memory and L2s.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
-    /// Whether memory holds the value stored last, by grain.
+    /// Per grain: true if memory holds the value stored last.
     memory: Vec<bool>,
-    /// By module, then grain.
+    /// Copies, indexed by module, then grain.
     copies: Vec<Vec<Copy>>,
 }
 
-/// What went wrong.
+/// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// A load returned an old value.
+    /// A load returned an outdated value.
     Stale(User, usize),
-    /// A store finds an older one dirty in another L2, to be written back over it.
+    /// A store finds an older value dirty in another L2, whose write-back would overwrite it.
     Overwrites(ModuleId, usize),
-    /// After the end of the program memory lacks the value stored last.
+    /// After the program's end, memory lacks the value stored last.
     Lost(usize),
-    /// An operation was needed and not done. The load that shows it follows.
+    /// A required operation was missing. A load that exposes the failure would follow.
     NotDone(ModuleId),
 }
 
@@ -117,7 +118,7 @@ impl World {
                 Copy::Absent => Copy::Absent,
                 Copy::Clean { .. } => Copy::Clean { current: false },
                 Copy::Dirty if user == User::Module(module) => Copy::Dirty,
-                // It may be written back at any time from now on.
+                // The dirty grain may be written back at any later time.
                 Copy::Dirty => return Err(Wrong::Overwrites(module, grain)),
             };
         }
@@ -128,7 +129,7 @@ impl World {
         Ok(())
     }
 
-    /// Fills what is absent of the grain's line.
+    /// Fills the absent grains in the grain's line.
     fn fetch(&mut self, machine: &Machine, module: ModuleId, grain: usize) {
         for grain in machine.line_of(grain) {
             let home = machine.home(grain);
@@ -144,7 +145,7 @@ impl World {
         }
     }
 
-    /// The value stored last reaches memory; where L2s hold lines of others, by the home's L2.
+    /// Writes the last stored value to memory; if L2s hold remote lines, on a path through the home's L2.
     fn write_memory(&mut self, machine: &Machine, from: Option<ModuleId>, grain: usize) {
         self.memory[grain] = true;
         let home = machine.home(grain);
@@ -156,7 +157,7 @@ impl World {
         }
     }
 
-    /// Does what a boundary says. `between` may do something before the flushes and before the last invalidations.
+    /// Performs a boundary's operations. `between` may act before the flushes and before the last invalidations.
     pub(crate) fn perform(
         &mut self,
         machine: &Machine,
@@ -201,22 +202,22 @@ impl World {
         }
     }
 
-    /// Whether memory holds all that was stored.
+    /// Checks that memory holds all stored values.
     pub(crate) fn is_whole(&self) -> Result<(), Wrong> {
         self.memory.iter().position(|current| !current).map_or(Ok(()), |grain| Err(Wrong::Lost(grain)))
     }
 
-    /// Grains that are dirty in the module's L2.
+    /// Number of dirty grains in the module's L2.
     pub(crate) fn dirty(&self, module: ModuleId) -> usize {
         self.copies[index(module)].iter().filter(|copy| **copy == Copy::Dirty).count()
     }
 
-    /// Grains that are valid in the module's L2.
+    /// Number of valid grains in the module's L2.
     pub(crate) fn valid(&self, module: ModuleId) -> usize {
         self.copies[index(module)].iter().filter(|copy| **copy != Copy::Absent).count()
     }
 
-    /// The modules whose L2s must be invalidated, and flushed, for these accesses to find what was stored last.
+    /// The modules whose L2s must be invalidated, and flushed, so that these accesses find the values stored last.
     pub(crate) fn needed(&self, machine: &Machine, accesses: &[Access]) -> (ModuleSet, ModuleSet) {
         let (mut invalidate, mut flush) = (ModuleSet::NONE, ModuleSet::NONE);
         for access in accesses.iter().filter(|access| !access.write) {
@@ -248,12 +249,12 @@ impl Machine {
         first..first + self.grains
     }
 
-    /// Whether an access of the module to the grain goes through its L2.
+    /// True if the module's access to the grain goes through its L2.
     fn caches(&self, module: ModuleId, grain: usize) -> bool {
         self.reading == Reading::Cached || self.home(grain) == module
     }
 
-    /// The grains that an operation reaches.
+    /// The grains reached by an operation.
     fn reached(&self, extent: Option<&Extent>) -> Vec<usize> {
         let all = self.homes.len();
         let lines: Vec<usize> = match extent {

@@ -1,4 +1,4 @@
-//! Labels that leave out an access are seen to go stale.
+//! Labels that omit an access lead to detected stale reads.
 
 use crate::cases::{Kind, module};
 use crate::directed::{Directed, Part, R, RW};
@@ -10,14 +10,14 @@ use tombolo_protocol::elision::{Elision, KernelId};
 const MODULES: u8 = 4;
 const LINES: u64 = 4;
 
-/// What a kernel accesses, and what it says.
+/// A kernel's actual accesses, and its labels.
 struct Launch {
     truth: Vec<(u64, Vec<Part>)>,
     labels: Vec<(u64, Vec<Part>)>,
     asserted: bool,
 }
 
-/// What comes of launching these, and how many operations it takes.
+/// Runs these launches. Returns the outcome and the number of operations performed.
 fn outcome(program: &mut Directed, launches: &[Launch]) -> (Result<(), Wrong>, usize) {
     let mut operations = 0;
     for Launch { truth, labels, asserted } in launches {
@@ -35,7 +35,7 @@ fn outcome(program: &mut Directed, launches: &[Launch]) -> (Result<(), Wrong>, u
     (Ok(()), operations)
 }
 
-/// A stencil of this halo between two arrays, labelled as if the halo were of that size.
+/// A stencil with this halo between two arrays, labelled as if its halo had the size `labelled`.
 fn stencil(program: &Directed, halo: u64, labelled: u64, asserted: bool) -> Vec<Launch> {
     let step = |step: u64| {
         let arrays = |halo| {
@@ -79,7 +79,7 @@ fn an_assertion_is_believed_right_or_wrong() {
     assert_eq!(outcome(&mut program, &launches).0, Ok(()), "the same without it");
 }
 
-/// Module 0 writes an array, module 1 reads it.
+/// A handover: module 0 writes an array, then module 1 reads it.
 fn handed_over(program: &Directed) -> [Launch; 2] {
     let kernel = |at, mode| vec![(0, vec![(module(at), mode, program.own(0))])];
     [(0, RW), (1, R)].map(|(at, mode)| Launch { truth: kernel(at, mode), labels: kernel(at, mode), asserted: false })

@@ -5,7 +5,7 @@ use super::{Table, Touch};
 use crate::elision::{Account, Boundary, BrokenElision, Extent, LineSet, Mode, ModuleSet, Operations, State, Why};
 use tombolo_types::ModuleId;
 
-/// Pass 1's finding for a single cell.
+/// Pass 1's finding for a single cell: its accesses, and the decisions with their reasons.
 #[derive(Clone, Copy)]
 pub(super) struct Finding {
     before: State,
@@ -29,7 +29,7 @@ impl Table {
         self.rows.iter().map(of_row).collect()
     }
 
-    /// Pass 1: each row's requests.
+    /// Pass 1: the operations requested by each row.
     pub(super) fn findings(&self, touches: &[Touch]) -> Vec<Vec<Finding>> {
         self.with(|row, module, cell| {
             let (local, remote) = self.accesses(row, module, touches);
@@ -93,7 +93,7 @@ impl Table {
         boundary
     }
 
-    /// Adds the operations requested by findings.
+    /// Adds to `boundary` the operations that the findings request.
     pub(super) fn ask(&self, boundary: &mut Boundary, findings: &[Vec<Finding>]) {
         for (row, findings) in self.rows.iter().zip(findings) {
             for (module, finding) in self.modules().zip(findings) {
@@ -165,7 +165,7 @@ impl Table {
         }
     }
 
-    /// Reports every row and module. The rows match the findings.
+    /// Reports every row and module to `why`. The rows must match the findings.
     pub(super) fn report(&self, findings: &[Vec<Finding>], why: &mut dyn FnMut(&Account)) {
         for (row, findings) in self.rows.iter().zip(findings) {
             for (module, finding) in self.modules().zip(findings) {
@@ -186,7 +186,8 @@ impl Table {
     }
 }
 
-/// True if an operation with this extent reaches a row's lines, given the row's request or reason against it.
+/// True if an operation with this extent reaches a row's lines, given the row's own reason for or against the
+/// operation.
 fn reaches(extent: Option<&Extent>, asked: Why, broken: Option<BrokenElision>) -> bool {
     match extent {
         None => false,

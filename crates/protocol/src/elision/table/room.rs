@@ -31,7 +31,7 @@ impl Table {
         Some(evicted)
     }
 
-    /// Upper bound on the rows' entries, including the touched lines.
+    /// Upper bound on the number of entries used by the rows, including the touched lines.
     fn entries_with(&self, touches: &[Touch]) -> usize {
         let most = |row: &Row| {
             let cells = self.modules().map(|module| {
@@ -45,7 +45,7 @@ impl Table {
         self.rows.iter().map(most).sum()
     }
 
-    /// Records the remains of the evicted rows.
+    /// Records the remains of the evicted rows: modules that still hold copies become untracked.
     pub(super) fn leave(&mut self, evicted: Vec<Row>, boundary: &Boundary, why: &mut dyn FnMut(&Account)) {
         for row in evicted {
             for (module, operation) in boundary.iter() {

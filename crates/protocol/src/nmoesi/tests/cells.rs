@@ -56,7 +56,7 @@ const fn told(message: Message<Bytes>) -> Event<Message<Bytes>, Bytes> {
     Event::Told { from: Node::Home, message }
 }
 
-/// Location of a client's written byte.
+/// The location of the byte that a client has written.
 #[derive(Clone, Copy)]
 enum Written {
     InL2,
@@ -162,7 +162,7 @@ fn cell(before: &Block<Bytes>, event: &Event<Message<Bytes>, Bytes>, silent_evic
     }
 }
 
-/// The state after a reply, and after the retry of the request that caused it.
+/// The state after a reply, and after the retry of the corresponding request.
 fn answered(
     mut block: Block<Bytes>,
     answer: Message<Bytes>,
@@ -227,7 +227,7 @@ fn only_a_client_that_holds_nothing_asks_for_the_whole_block() {
     assert_eq!(State::ALL.map(asks), [write(true), None, write(true), None, write(true), write(false)]);
 }
 
-/// Exclusive requests by a client in S, by the request's scope: `.cta`, `.gpu`, `.sys`.
+/// For a client in S: true if the request asks for exclusive access, for scopes `.cta`, `.gpu` and `.sys`.
 fn asks_alone(request: impl Fn(Scope) -> Request<Bytes>) -> [bool; 3] {
     [Scope::Cta, Scope::Gpu, Scope::Sys].map(|scope| {
         let mut block = block(State::S, Written::InMemory);

@@ -1,4 +1,4 @@
-//! Traffic on the host's links, as far as it can be tested without a notion of time.
+//! Traffic on the host's links, tested without a notion of time.
 
 use super::world::{Bytes, World, coherent_store, load, store, with_and_without_peers};
 use crate::nmoesi::State::{E, I, M, N, O, S};
@@ -64,7 +64,7 @@ fn where_kernels_flush_all_goes_back_at_their_end() {
     assert_eq!(world.taken.len(), before);
 }
 
-/// Builds a world in which each of four GPUs has written its own byte in a shared block.
+/// Builds a machine with four GPUs that have each written their own byte in a shared block.
 fn alternate_bytes(options: NmoesiOptions) -> World {
     let mut world = World::new(4, options);
     for gpu in 0..4 {

@@ -10,25 +10,25 @@ use crate::{Protocol, Refusal};
 use std::collections::VecDeque;
 use tombolo_types::{Mask, ModuleId, Scope};
 
-/// Bytes in the block.
+/// Number of bytes in the block.
 pub(super) const BYTES: usize = 4;
 
 /// Block contents: byte `i` is bit `i` in a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Bytes(pub(super) [u8; BYTES]);
 
-/// The block's bytes named by a mask.
+/// Indices of the block's bytes named by a mask.
 fn named(mask: Mask) -> impl Iterator<Item = usize> {
     (0..BYTES).filter(move |byte| mask.0 >> byte & 1 != 0)
 }
 
-/// Number of block bytes named by a mask.
+/// Number of the block's bytes named by a mask.
 pub(super) fn count(mask: Mask) -> usize {
     named(mask).count()
 }
 
 impl Data for Bytes {
-    /// The addend.
+    /// The amount added by the atomic.
     type Update = u8;
 
     fn merge(&mut self, from: Bytes, mask: Mask) {
@@ -71,7 +71,7 @@ pub(super) fn atomic(byte: usize, add: u8) -> Request<Bytes> {
     Request::Atomic { set: Mask(1 << byte), scope: Scope::Sys, update: add, returns: true }
 }
 
-/// The effects requested by a single step.
+/// The effects requested by a single protocol step.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) sent: Vec<(Node, Message<Bytes>)>,
@@ -134,7 +134,7 @@ pub(super) struct World {
     pub(super) under_way: VecDeque<UnderWay>,
     /// Every delivered message, in order.
     pub(super) taken: Vec<UnderWay>,
-    /// Number of blocks read from memory.
+    /// Number of times the block was read from memory.
     pub(super) reads: usize,
 }
 
@@ -228,13 +228,13 @@ impl World {
         assert!(self.step(self::client(client), event), "client {client} is busy");
     }
 
-    /// Starts a request; its messages stay in flight.
+    /// Starts a request at a client; its messages stay in flight.
     pub(super) fn begin(&mut self, client: usize, request: Request<Bytes>) {
         self.answers[client] = None;
         self.at_client(client, Event::Asked(request));
     }
 
-    /// Starts a block's eviction.
+    /// Starts the eviction of the block at a client.
     pub(super) fn begin_eviction(&mut self, client: usize) {
         self.at_client(client, Event::Evict);
     }
@@ -283,7 +283,7 @@ impl World {
         self.run();
     }
 
-    /// The value found by a client's last load or atomic.
+    /// The value found in a byte by a client's last load or atomic.
     pub(super) fn found(&self, client: usize, byte: usize) -> u8 {
         match &self.answers[client] {
             Some(Answer::Fill { set, data }) if set.0 >> byte & 1 != 0 => data.0[byte],
@@ -292,20 +292,20 @@ impl World {
         }
     }
 
-    /// A GPU's weak load, or the host's load.
+    /// Performs a GPU's weak load, or the host's coherent load, and returns the value.
     pub(super) fn read(&mut self, client: usize, byte: usize) -> u8 {
         let request = if client == self.host() { coherent_load(byte) } else { load(byte) };
         self.ask(client, request);
         self.found(client, byte)
     }
 
-    /// A GPU's weak store, or the host's store.
+    /// Performs a GPU's weak store, or the host's coherent store.
     pub(super) fn write(&mut self, client: usize, byte: usize, value: u8) {
         let request = if client == self.host() { coherent_store(byte, value) } else { store(byte, value) };
         self.ask(client, request);
     }
 
-    /// A GPU's weak stores to every byte, or the host's.
+    /// Performs a GPU's weak stores, or the host's coherent stores, to every byte.
     pub(super) fn write_all(&mut self, client: usize, value: u8) {
         (0..BYTES).for_each(|byte| self.write(client, byte, value));
     }
@@ -343,12 +343,12 @@ impl World {
         }
     }
 
-    /// Ends a kernel; host code may follow.
+    /// Ends a kernel on all GPUs; host code may follow.
     pub(super) fn end_kernel(&mut self) {
         self.phases(self.rules.release(Sync::Kernel), 0);
     }
 
-    /// Launches a kernel.
+    /// Launches a kernel on all GPUs.
     pub(super) fn launch(&mut self) {
         self.phases(self.rules.acquire(Sync::Kernel), 0);
     }
