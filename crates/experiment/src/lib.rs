@@ -46,12 +46,12 @@
 //! - [`point`]: inputs that decide a result, and the key used to store the result. [`store`]: the folder with finished
 //!   results.
 //! - [`campaign`]: the common runner for `compare`, `sweep` and `reproduce`. [`workload`]: programs by name, and
-//!   traces; `words`: their spelling.
-//! - [`ask`]: an experiment file built from command-line arguments.
+//!   traces; `word_list`: their spelling.
+//! - [`request`]: an experiment file built from command-line arguments.
 //! - [`readings`]: claims that belong to a paper's default reading, and sets of settings for alternative readings.
 //! - `layout`: rows, columns and panels, and defaults for absent keys.
-//! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: workloads left out from means.
-//!   `compared`: the run time to compare. [`mechanism`]: directed programs.
+//! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `exclusion`: workloads left out from means.
+//!   `compared_time`: the run time to compare. [`mechanism`]: directed programs.
 //! - [`explain`]: reasons for differences between designs, by class of warp-slot cycles. `stacks`: such differences
 //!   under figures and for claims.
 //! - `evidence`: runs, ranges and remarks behind the numbers in a figure.
@@ -62,14 +62,14 @@
 //!
 //! Read [`spec`] next, then [`study`].
 
-pub mod ask;
 pub mod campaign;
 mod claim;
 mod clock;
-mod compared;
+mod compared_time;
 mod configuration;
 pub mod error;
 mod evidence;
+mod exclusion;
 pub mod explain;
 mod export;
 mod figure;
@@ -77,7 +77,6 @@ mod grid;
 mod hardware;
 mod launches;
 mod layout;
-mod left_out;
 pub mod mechanism;
 pub mod plan;
 pub mod point;
@@ -86,6 +85,7 @@ pub mod preset;
 pub mod reader;
 pub mod readings;
 mod repeat;
+pub mod request;
 mod sampling;
 pub mod scales;
 pub mod shell;
@@ -95,14 +95,14 @@ mod stacks;
 pub mod store;
 pub mod study;
 mod systems;
-mod words;
+mod word_list;
 pub mod workload;
 
-pub use ask::ExperimentRequest;
 pub use error::{PointError, SpecError, StoreError};
 pub use plan::{Plan, ScaleChoice};
 pub use point::{MODEL_VERSION, Point};
 pub use point_result::{Counter, Pass, PointResult};
+pub use request::ExperimentRequest;
 pub use sampling::SAMPLES;
 pub use store::Store;
 pub use study::{Options, Shard, Study, StudyError, StudyOutcome};

@@ -6,11 +6,11 @@
 
 mod blocks;
 mod boundaries;
+mod cache_partition;
 mod interleaving;
+mod lane_reversal;
 mod publication;
 mod sharing;
-mod turning;
-mod ways;
 
 use std::sync::Arc;
 use tombolo_machine::{Description, MachineConfig};
@@ -142,12 +142,12 @@ pub fn list() -> &'static [Mechanism] {
         "loads-without-a-replica-cross": publication::without_replica(),
         "a-store-of-the-system-collapses": publication::collapse(),
         "interleaved-lines-are-remote": interleaving::remote_share(),
-        "one-receiver-fifteen-lanes": turning::lanes_of_one_receiver(),
-        "one-receiver-speed-up": turning::gain_of_one_receiver(),
-        "exchange-gains-nothing": turning::gain_of_an_exchange(),
-        "just-over-half-fits-when-ways-have-shifted": ways::crossing_after_ways_have_shifted(),
-        "just-over-half-crosses-under-static-halves": ways::crossing_under_static_halves(),
-        "local-program-ends-with-local-ways": ways::ways_of_a_local_program(),
+        "one-receiver-fifteen-lanes": lane_reversal::lanes_of_one_receiver(),
+        "one-receiver-speed-up": lane_reversal::gain_of_one_receiver(),
+        "exchange-gains-nothing": lane_reversal::gain_of_an_exchange(),
+        "just-over-half-fits-when-ways-have-shifted": cache_partition::crossing_after_ways_have_shifted(),
+        "just-over-half-crosses-under-static-halves": cache_partition::crossing_under_static_halves(),
+        "local-program-ends-with-local-ways": cache_partition::ways_of_a_local_program(),
     }
 }
 
@@ -305,13 +305,13 @@ mod tests {
 
     #[test]
     fn lanes_that_turn_gain_what_one_way_lacks() {
-        assert!((1.7..=15.0 / 8.0).contains(&turning::gain_of_one_receiver().unwrap().measured));
-        assert!((0.97..1.03).contains(&turning::gain_of_an_exchange().unwrap().measured));
+        assert!((1.7..=15.0 / 8.0).contains(&lane_reversal::gain_of_one_receiver().unwrap().measured));
+        assert!((0.97..1.03).contains(&lane_reversal::gain_of_an_exchange().unwrap().measured));
     }
 
     #[test]
     fn just_over_half_of_an_l2_crosses_again_and_again_under_static_halves() {
-        assert!(ways::crossing_under_static_halves().unwrap().measured > 0.5);
+        assert!(cache_partition::crossing_under_static_halves().unwrap().measured > 0.5);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Stacked bars under speed-ups: run time by class of warp-slot cycles, relative to the baseline's time. Also compares
 //! the cells in a claim, to give the cause for a claim that does not hold.
 
-use crate::compared::is_of_time;
+use crate::compared_time::is_of_time;
 use crate::evidence::Register;
 use crate::explain::{Difference, differences, shares, words};
 use crate::grid::{Change, Coordinate, Numbers};

@@ -1,6 +1,5 @@
 //! Runs `reproduce` and `sweep`: the points in several experiments, each once, and the resulting document.
 
-use crate::ask::ExperimentRequest;
 use crate::campaign::{Results, Watcher, run_points};
 use crate::claim::{judge, undrawn};
 use crate::configuration::configurations;
@@ -13,6 +12,7 @@ use crate::point::Point;
 use crate::preset;
 use crate::readings::DEFAULT;
 use crate::repeat::repetitions;
+use crate::request::ExperimentRequest;
 use crate::store::{Store, write_whole};
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Workloads and traces by user-visible name, and the programs built from them.
 
 use crate::error::PointError;
-use crate::words::{WordItem, parts, quoted};
+use crate::word_list::{WordItem, parts, quoted};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;

@@ -2,9 +2,9 @@
 //!
 //! Each subcommand has a file in `command`. They share:
 //! - `hardware`: machine, designs, settings, scale. `study`: code shared between `reproduce` and `sweep`.
-//! - `asked`: experiments without a file.
+//! - `request`: experiments without a file.
 //! - `output`: standard output and files. `table`: aligned text. `progress`, `threads`.
-//! - `comparison`, `summary` and `verdict`: printed results. `timed`: the run time to compare.
+//! - `comparison`, `summary` and `verdict`: printed results. `time_argument`: the run time to compare.
 //! - `explanation`: reasons for differences between designs.
 //! - `sharing`: comparison of memory-sharing policies between GPUs.
 //! - `template` and `schema`: files for a user's own machines, designs and workloads. `version` and `provenance`:
@@ -23,8 +23,7 @@
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
-mod allowed;
-mod asked;
+mod allowed_outcomes;
 mod command;
 mod comparison;
 mod explanation;
@@ -33,7 +32,8 @@ mod hardware;
 mod output;
 mod progress;
 mod provenance;
-mod sampled;
+mod request;
+mod sample_argument;
 mod schema;
 mod sharing;
 mod study;
@@ -41,7 +41,7 @@ mod summary;
 mod table;
 mod template;
 mod threads;
-mod timed;
+mod time_argument;
 mod verdict;
 mod version;
 

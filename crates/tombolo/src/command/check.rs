@@ -1,6 +1,6 @@
 //! `check`: verifies design promises by exhaustive exploration with small programs.
 
-use crate::allowed::AllowedOutcomes;
+use crate::allowed_outcomes::AllowedOutcomes;
 use crate::failure::Failure;
 use crate::hardware::{print_notes, refuse_twice};
 use crate::output::{OutputArguments, complain};

@@ -1,18 +1,18 @@
 //! `compare`: runs workloads under several designs, against a baseline.
 
 use crate::WRONG_INPUT;
-use crate::asked::{choice, is_folder, study};
 use crate::comparison::{Comparison, ComparisonSetup, Cost, Results};
 use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments, baseline, refuse_twice};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
-use crate::sampled::SampleArgument;
+use crate::request::{choice, is_folder, study};
+use crate::sample_argument::SampleArgument;
 use crate::study::tell_when_interrupted;
 use crate::table::seconds;
 use crate::threads::ThreadsArgument;
-use crate::timed::TimeArgument;
+use crate::time_argument::TimeArgument;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;

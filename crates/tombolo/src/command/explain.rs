@@ -7,7 +7,7 @@ use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
 use crate::threads::ThreadsArgument;
-use crate::timed::TimeArgument;
+use crate::time_argument::TimeArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;

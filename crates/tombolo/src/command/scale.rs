@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::study::tell_when_interrupted;
 use crate::table::{Cell, Look, Table, small};
 use crate::threads::ThreadsArgument;
-use crate::timed::TimeArgument;
+use crate::time_argument::TimeArgument;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -6,11 +6,11 @@ use crate::output::OutputArguments;
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
 use crate::sharing::advice::advice;
-use crate::sharing::answer::{BreakEvenRow, Cost, RankedPolicy, SharingReport, SingleGpuRun, ranking};
 use crate::sharing::break_even::{BreakEven, SPAN, search};
 use crate::sharing::exchange::{ExchangeRow, exchange_rows};
-use crate::sharing::field::{PolicyRun, PolicyRuns};
 use crate::sharing::host::host_rows;
+use crate::sharing::policy_runs::{PolicyRun, PolicyRuns};
+use crate::sharing::report::{BreakEvenRow, Cost, RankedPolicy, SharingReport, SingleGpuRun, ranking};
 use crate::sharing::ways::{PLAIN, SharingPolicy};
 use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ impl Arguments {
         let named = chosen.files().into_iter().chain([PathBuf::from(self.machine.machine())]);
         self.output.check(named)?;
         let (threads, started) = (self.threads.count(), Instant::now());
-        let progress = Progress::new(field.entrants.len() + field.hosted.len() + 1);
+        let progress = Progress::new(field.policies.len() + field.host_policies.len() + 1);
         let what = format!("{} {}", if chosen.is_trace() { "reading" } else { "recording" }, chosen.label);
         let source = progress.during(&what, || chosen.record(Target::of(&field.machine), threads))?;
         let alone = progress.during("one GPU", || -> Result<_, Failure> {
@@ -124,15 +124,15 @@ impl Arguments {
         let first = best[0];
         let (level, behind): (Vec<&PolicyRun>, Vec<&PolicyRun>) = best.iter().partition(|ran| time(ran) == time(first));
         if level.len() > 1 {
-            let names: Vec<&str> = level.iter().map(|ran| ran.way.design).collect();
+            let names: Vec<&str> = level.iter().map(|ran| ran.policy.design).collect();
             notes.push(format!("{} take the same time; the first of them stands for all", names.join(", ")));
         }
         let Some(second) = behind.first() else {
             notes.push("no way is slower than another: none change places".to_owned());
             return Ok(None);
         };
-        let (pair, there) = ([first.way, second.way], [time(first), time(second)]);
-        let [a, b] = pair.map(|way: SharingPolicy| way.design);
+        let (pair, there) = ([first.policy, second.policy], [time(first), time(second)]);
+        let [a, b] = pair.map(|policy: SharingPolicy| policy.design);
         let found = search(field.rate, there, |rate| {
             let what = format!("{a} and {b} at {}", rate.print());
             progress.during(&what, || field.times_at(rate, pair, source, threads))
@@ -155,15 +155,16 @@ impl Arguments {
 
 /// Returns the runs of realisable policies, fastest first.
 fn best<'a>(ran: &'a [PolicyRun], ranking: &[RankedPolicy]) -> Vec<&'a PolicyRun> {
-    let run =
-        |ranked: &RankedPolicy| ran.iter().find(|ran| ran.way.design == ranked.design).expect("what is ranked was run");
+    let run = |ranked: &RankedPolicy| {
+        ran.iter().find(|ran| ran.policy.design == ranked.design).expect("what is ranked was run")
+    };
     ranking.iter().filter(|ranked| !ranked.bound).map(run).collect()
 }
 
 /// Returns each distinct note from the runs, with the designs unless all share the note, and notes about the program.
 fn distinct_notes(ran: &[PolicyRun], chosen: &WorkloadChoice) -> Vec<String> {
     let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (design, note) in ran.iter().flat_map(|ran| ran.record.notes.iter().map(|note| (ran.way.design, &**note))) {
+    for (design, note) in ran.iter().flat_map(|ran| ran.record.notes.iter().map(|note| (ran.policy.design, &**note))) {
         match by_note.iter_mut().find(|(known, _)| *known == note) {
             Some((_, designs)) => designs.push(design),
             None => by_note.push((note, vec![design])),
@@ -189,6 +190,6 @@ fn advice_and_exchanges(
     let order = TouchOrder::new(machine.topology.gpus, machine.page_bytes / machine.line.bytes());
     let movement = Movement::find(program, CtaCut::Program, order);
     let movement = movement.map_err(|error| PointError::Stream { label: source.label.clone(), error })?;
-    let told = advice(program, &movement.sharing(program), best.way.family);
+    let told = advice(program, &movement.sharing(program), best.policy.family);
     Ok((told, exchange_rows(program, &movement.exchanges(program))))
 }

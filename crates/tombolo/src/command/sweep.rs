@@ -1,10 +1,10 @@
 //! `sweep`: runs a user's own experiment, locally or on a cluster.
 
 use crate::WRONG_INPUT;
-use crate::asked::{study, vary};
 use crate::failure::{Failure, did_you_mean};
 use crate::hardware::refuse_twice;
 use crate::output::complain;
+use crate::request::{study, vary};
 use crate::study::StudyArguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

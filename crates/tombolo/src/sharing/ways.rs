@@ -28,7 +28,7 @@ pub(crate) struct SharingPolicy {
     pub(crate) bound: bool,
 }
 
-const fn way(design: &'static str, is: &'static str, family: Family) -> SharingPolicy {
+const fn policy(design: &'static str, is: &'static str, family: Family) -> SharingPolicy {
     SharingPolicy { design, is, family, bound: false }
 }
 
@@ -37,25 +37,25 @@ pub(crate) const PLAIN: &str = "numa-memory-side";
 
 /// The bound: copies without any transfer time.
 const BOUND: SharingPolicy =
-    SharingPolicy { bound: true, ..way("infinite-bandwidth", "copies that take no time", Family::Copies) };
+    SharingPolicy { bound: true, ..policy("infinite-bandwidth", "copies that take no time", Family::Copies) };
 
 /// All policies, before the check against shipped designs.
 const POLICIES: [SharingPolicy; 11] = [
-    way("unified-memory", "pages move on faults", Family::Managed),
-    way("unified-memory-hints", "pages move before kernels, others reach them", Family::Managed),
-    way(PLAIN, "peer loads, first touch", Family::Peer),
-    way("remote-demand-loads", "peer loads, from the latest writer", Family::Peer),
-    way("memcpy", "all that was written is copied to all", Family::Copies),
-    way("memcpy-needed", "what is read elsewhere is copied", Family::Copies),
-    way("gps", "pages published to the GPUs that use them", Family::Published),
-    way("software-flat", "peer loads, cached until the next kernel", Family::Peer),
-    way("nhcc", "coherent caches, one directory", Family::Peer),
-    way("hmg", "coherent caches, directories in two levels", Family::Peer),
+    policy("unified-memory", "pages move on faults", Family::Managed),
+    policy("unified-memory-hints", "pages move before kernels, others reach them", Family::Managed),
+    policy(PLAIN, "peer loads, first touch", Family::Peer),
+    policy("remote-demand-loads", "peer loads, from the latest writer", Family::Peer),
+    policy("memcpy", "all that was written is copied to all", Family::Copies),
+    policy("memcpy-needed", "what is read elsewhere is copied", Family::Copies),
+    policy("gps", "pages published to the GPUs that use them", Family::Published),
+    policy("software-flat", "peer loads, cached until the next kernel", Family::Peer),
+    policy("nhcc", "coherent caches, one directory", Family::Peer),
+    policy("hmg", "coherent caches, directories in two levels", Family::Peer),
     BOUND,
 ];
 
 /// Returns the policies whose designs ship with this program.
-pub(crate) fn ways() -> Vec<SharingPolicy> {
+pub(crate) fn policies() -> Vec<SharingPolicy> {
     let known = list_designs();
-    POLICIES.into_iter().filter(|way| known.iter().any(|listed| listed.name == way.design)).collect()
+    POLICIES.into_iter().filter(|policy| known.iter().any(|listed| listed.name == policy.design)).collect()
 }

@@ -1,10 +1,10 @@
 //! `show`: prints details about a machine, a design, a workload, a counter or a reading: a file for each.
 
 mod counters;
-mod described;
 mod launches;
 mod readings;
 mod schema;
+mod values;
 mod workload;
 
 use crate::failure::Failure;
@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
 enum Subject {
     /// A machine's values: --sources adds their origins, --diff shows differences from another machine
     #[command(name = "machine")]
-    Machine(described::Arguments),
+    Machine(values::Arguments),
     /// A design's values, with equal options
     #[command(name = "design")]
-    Design(described::Arguments),
+    Design(values::Arguments),
     /// A workload: parameters with ranges, and array sizes in bytes
     #[command(name = "workload")]
     Workload(workload::Arguments),

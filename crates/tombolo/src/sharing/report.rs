@@ -1,8 +1,8 @@
 //! Output of `share`: the ranking, the lost time, the break-even point between the best two, and advice for each array.
 
 use super::exchange::{ExchangeRow, exchange_text};
-use super::field::PolicyRun;
 use super::host::{HostRow, host_text};
+use super::policy_runs::PolicyRun;
 use crate::table::{Cell, Look, Table, bytes, seconds};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -107,19 +107,19 @@ pub(crate) fn ranking(ran: &[PolicyRun], alone_s: f64) -> Vec<RankedPolicy> {
 }
 
 impl RankedPolicy {
-    fn of(PolicyRun { way, record }: &PolicyRun, alone_s: f64) -> RankedPolicy {
+    fn of(PolicyRun { policy, record }: &PolicyRun, alone_s: f64) -> RankedPolicy {
         let LostTime { faults_s, copies_s, remote_stall_s } = LostTime::of(record);
         let time_s = record.time.region_s;
         RankedPolicy {
-            design: way.design,
+            design: policy.design,
             time_s,
             speedup: alone_s / time_s,
-            bound: way.bound,
+            bound: policy.bound,
             faults_s,
             copies_s,
             remote_stall_s,
             link_bytes: record.links.iter().map(|link| (link.name.clone(), link.bytes)).collect(),
-            is: way.is,
+            is: policy.is,
             between: record.inter_gpu_bytes,
         }
     }
@@ -166,7 +166,7 @@ impl SharingReport {
         text.push_str(&exchange_text(&self.exchange, *gpus, colours));
         text.push_str(&host_text(&self.on_host, colours));
         text.push('\n');
-        if let Some(best) = self.ranking.iter().find(|way| !way.bound) {
+        if let Some(best) = self.ranking.iter().find(|policy| !policy.bound) {
             text.push_str(&title(&format!("What to do for {}", best.design)));
         }
         for line in self.advice.iter().flat_map(|advice| advice.lines().enumerate()) {
@@ -182,14 +182,20 @@ impl SharingReport {
         let headings =
             ["design", "what it is", "speed-up", "time", "in faults", "in copies", "between GPUs", "busiest link"];
         let mut table = Table::new(2).with_headings(headings);
-        for way in &self.ranking {
-            let is = if way.bound { format!("bound: {}", way.is) } else { way.is.to_owned() };
-            let look = if way.speedup > 1.0 { Look::Good } else { Look::Bad };
-            let look = if way.bound { Look::Plain } else { look };
-            let busiest = way.link_bytes.values().max().copied().unwrap_or_default();
-            let rest =
-                [seconds(way.time_s), lost(way.faults_s), lost(way.copies_s), bytes(way.between), bytes(busiest)];
-            let words = [Cell::plain(way.design), Cell::plain(is), Cell::new(format!("{:.2}", way.speedup), look)];
+        for policy in &self.ranking {
+            let is = if policy.bound { format!("bound: {}", policy.is) } else { policy.is.to_owned() };
+            let look = if policy.speedup > 1.0 { Look::Good } else { Look::Bad };
+            let look = if policy.bound { Look::Plain } else { look };
+            let busiest = policy.link_bytes.values().max().copied().unwrap_or_default();
+            let rest = [
+                seconds(policy.time_s),
+                lost(policy.faults_s),
+                lost(policy.copies_s),
+                bytes(policy.between),
+                bytes(busiest),
+            ];
+            let words =
+                [Cell::plain(policy.design), Cell::plain(is), Cell::new(format!("{:.2}", policy.speedup), look)];
             table.row(words.into_iter().chain(rest.map(Cell::plain)).collect());
         }
         table

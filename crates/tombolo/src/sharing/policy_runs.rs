@@ -2,7 +2,7 @@
 //! any two policies at a different link rate.
 
 use super::host::{HOST_POLICIES, HostPolicy};
-use super::ways::{PLAIN, SharingPolicy, ways};
+use super::ways::{PLAIN, SharingPolicy, policies};
 use crate::failure::Failure;
 use crate::hardware::{MachineArguments, print_notes};
 use crate::progress::Progress;
@@ -23,7 +23,7 @@ const AS_CUT: &str = "design.scheduling=program";
 /// A policy to compare, together with the checked design after user settings.
 #[derive(Clone)]
 pub(crate) struct PolicyDesign {
-    pub(crate) way: SharingPolicy,
+    pub(crate) policy: SharingPolicy,
     pub(crate) design: Arc<DesignConfig>,
 }
 
@@ -35,24 +35,24 @@ pub(crate) struct PolicyRuns {
     pub(crate) machine: Arc<MachineConfig>,
     /// Link rate before scaling, comparable with the setting `gpu_link.rate`.
     pub(crate) rate: Rate,
-    pub(crate) entrants: Vec<PolicyDesign>,
+    pub(crate) policies: Vec<PolicyDesign>,
     /// Policies for host memory with their designs; empty for a machine without a host.
-    pub(crate) hosted: Vec<(HostPolicy, Arc<DesignConfig>)>,
+    pub(crate) host_policies: Vec<(HostPolicy, Arc<DesignConfig>)>,
     /// Reasons for excluded policies, and notes about the design settings.
     pub(crate) notes: Vec<String>,
 }
 
 /// A finished run with its record, together with the policy's entry.
 pub(crate) struct PolicyRun {
-    pub(crate) way: SharingPolicy,
+    pub(crate) policy: SharingPolicy,
     pub(crate) record: RunRecord,
 }
 
 impl PolicyRuns {
     /// Builds the machine requested on the command line, with all policies whose designs accept the settings.
     pub(crate) fn new(arguments: &MachineArguments) -> Result<PolicyRuns, Failure> {
-        let ways = ways();
-        let names: Vec<String> = ways.iter().map(|way| way.design.to_owned()).collect();
+        let all = policies();
+        let names: Vec<String> = all.iter().map(|policy| policy.design.to_owned()).collect();
         let (described, designs) = arguments.described_from(&names, &[AS_CUT])?;
         let whole = described.check()?;
         let machine = Arc::new(arguments.scaled(&whole)?);
@@ -61,17 +61,25 @@ impl PolicyRuns {
             return Err(Failure::Argument { flag: "--machine", value: arguments.machine().to_owned(), reason });
         }
         let mut notes = print_notes(&designs);
-        let mut entrants = Vec::new();
-        for (way, design) in ways.into_iter().zip(&designs) {
+        let mut policies = Vec::new();
+        for (policy, design) in all.into_iter().zip(&designs) {
             match design.check() {
-                Ok(design) => entrants.push(PolicyDesign { way, design: Arc::new(design) }),
+                Ok(design) => policies.push(PolicyDesign { policy, design: Arc::new(design) }),
                 // Every policy is compared with the plain design.
-                Err(error) if way.design == PLAIN => return Err(error.into()),
-                Err(error) => notes.push(left_out(way, &error.to_string())),
+                Err(error) if policy.design == PLAIN => return Err(error.into()),
+                Err(error) => notes.push(left_out(policy, &error.to_string())),
             }
         }
-        let hosted = hosted(arguments, &machine, &mut notes)?;
-        Ok(PolicyRuns { described, scale: machine.scale, machine, rate: whole.gpu_link.rate, entrants, hosted, notes })
+        let host_policies = host_policies(arguments, &machine, &mut notes)?;
+        Ok(PolicyRuns {
+            described,
+            scale: machine.scale,
+            machine,
+            rate: whole.gpu_link.rate,
+            policies,
+            host_policies,
+            notes,
+        })
     }
 
     /// Runs every policy with up to `threads` threads, and returns the successful runs in order. The failing policies
@@ -82,18 +90,18 @@ impl PolicyRuns {
         threads: usize,
         progress: &Progress,
     ) -> Result<Vec<PolicyRun>, Failure> {
-        let share = (threads / self.entrants.len()).max(1);
+        let share = (threads / self.policies.len()).max(1);
         let machine = &self.machine;
-        let run = |PolicyDesign { way, design }: &PolicyDesign| {
-            let record = progress.during(way.design, || run_one(machine, design, source, None, share, false));
-            Ok((*way, record))
+        let run = |PolicyDesign { policy, design }: &PolicyDesign| {
+            let record = progress.during(policy.design, || run_one(machine, design, source, None, share, false));
+            Ok((*policy, record))
         };
         let mut ran = Vec::new();
-        for (way, record) in each(&self.entrants, threads, run)? {
+        for (policy, record) in each(&self.policies, threads, run)? {
             match record {
-                Ok(record) => ran.push(PolicyRun { way, record }),
-                Err(error) if way.design == PLAIN => return Err(error.into()),
-                Err(error) => self.notes.push(left_out(way, &error.to_string())),
+                Ok(record) => ran.push(PolicyRun { policy, record }),
+                Err(error) if policy.design == PLAIN => return Err(error.into()),
+                Err(error) => self.notes.push(left_out(policy, &error.to_string())),
             }
         }
         Ok(ran)
@@ -108,11 +116,11 @@ impl PolicyRuns {
         progress: &Progress,
     ) -> Result<Vec<(HostPolicy, PhasesRecord)>, Failure> {
         let (machine, mut ran) = (&self.machine, Vec::new());
-        for (way, design) in &self.hosted {
-            match progress.during(way.design, || run_one(machine, design, source, None, threads, false)) {
-                Ok(RunRecord { phases: Some(phases), .. }) => ran.push((*way, phases)),
-                Ok(_) => unreachable!("a host takes part under {}", way.design),
-                Err(error) => self.notes.push(format!("{} is left out: {error}", way.design)),
+        for (policy, design) in &self.host_policies {
+            match progress.during(policy.design, || run_one(machine, design, source, None, threads, false)) {
+                Ok(RunRecord { phases: Some(phases), .. }) => ran.push((*policy, phases)),
+                Ok(_) => unreachable!("a host takes part under {}", policy.design),
+                Err(error) => self.notes.push(format!("{} is left out: {error}", policy.design)),
             }
         }
         Ok(ran)
@@ -128,7 +136,7 @@ impl PolicyRuns {
     /// Runs a program on [`PolicyRuns::single`], under the plain design.
     pub(crate) fn alone(&self, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
         let machine = self.single()?;
-        let plain = self.entrants.iter().find(|entrant| entrant.way.design == PLAIN).expect("it is among the ways");
+        let plain = self.policies.iter().find(|entry| entry.policy.design == PLAIN).expect("it is among the ways");
         Ok(run_one(&machine, &plain.design, source, None, threads, false)?)
     }
 
@@ -144,16 +152,16 @@ impl PolicyRuns {
         described.set("gpu_link.rate", &rate.print().to_string())?;
         let machine = Arc::new(described.check()?.scaled(self.scale)?);
         let share = (threads / pair.len()).max(1);
-        let times = each(&pair, threads, |way| {
-            let entrant = self.entrants.iter().find(|entrant| entrant.way == *way).expect("it was run before");
-            Ok(run_one(&machine, &entrant.design, source, None, share, false)?.time.region_s)
+        let times = each(&pair, threads, |policy| {
+            let entry = self.policies.iter().find(|entry| entry.policy == *policy).expect("it was run before");
+            Ok(run_one(&machine, &entry.design, source, None, share, false)?.time.region_s)
         })?;
         Ok([times[0], times[1]])
     }
 }
 
 /// Returns the host-memory policies, if the machine has a host.
-fn hosted(
+fn host_policies(
     arguments: &MachineArguments,
     machine: &MachineConfig,
     notes: &mut Vec<String>,
@@ -161,18 +169,18 @@ fn hosted(
     if machine.coherent_host().is_none() {
         return Ok(Vec::new());
     }
-    let names: Vec<String> = HOST_POLICIES.iter().map(|way| way.design.to_owned()).collect();
+    let names: Vec<String> = HOST_POLICIES.iter().map(|policy| policy.design.to_owned()).collect();
     let (_, designs) = arguments.described_from(&names, &[])?;
-    let mut hosted = Vec::new();
-    for (way, design) in HOST_POLICIES.into_iter().zip(&designs) {
+    let mut host_policies = Vec::new();
+    for (policy, design) in HOST_POLICIES.into_iter().zip(&designs) {
         match design.check() {
-            Ok(design) => hosted.push((way, Arc::new(design))),
-            Err(error) => notes.push(format!("{} is left out: {error}", way.design)),
+            Ok(design) => host_policies.push((policy, Arc::new(design))),
+            Err(error) => notes.push(format!("{} is left out: {error}", policy.design)),
         }
     }
-    Ok(hosted)
+    Ok(host_policies)
 }
 
-fn left_out(way: SharingPolicy, reason: &str) -> String {
-    format!("{} is left out: {reason}", way.design)
+fn left_out(policy: SharingPolicy, reason: &str) -> String {
+    format!("{} is left out: {reason}", policy.design)
 }
