@@ -1,10 +1,10 @@
 //! A document, and the edits that bring it up to date.
 
-use crate::markdown::{Output, Passage, PassageKind, passages, text_lines};
-use crate::marker::Mode;
+use crate::markdown::{Passage, PassageKind, ShownOutput, passages, text_lines};
+use crate::marker::RunMode;
 use crate::shell::Shell;
 use crate::shown;
-use crate::table::{self, Made};
+use crate::table::{self, KeptLookup};
 use crate::{Fault, Settings};
 use std::ops::Range;
 use std::path::Path;
@@ -56,7 +56,7 @@ impl Document {
     }
 
     /// Compares the document with the program's output and with kept results, or rewrites it.
-    pub(crate) fn hold(mut self, shell: &Shell, settings: &Settings) -> Vec<Fault> {
+    pub(crate) fn check(mut self, shell: &Shell, settings: &Settings) -> Vec<Fault> {
         let mut findings = Findings::default();
         match self.passages() {
             Err(fault) => return vec![fault],
@@ -91,9 +91,9 @@ impl Document {
             let PassageKind::Table { marker, body } = kind else { continue };
             match table::rows(marker, &settings.results) {
                 Err(fault) => findings.faults.push(self.fault(*line, &fault)),
-                Ok(Made::Lacks(name)) => self.lack(*line, &name, settings, findings),
-                Ok(Made::Whole(rows)) if rows == self.lines[body.clone()] => {}
-                Ok(Made::Whole(text)) => {
+                Ok(KeptLookup::Lacks(name)) => self.lack(*line, &name, settings, findings),
+                Ok(KeptLookup::Whole(rows)) if rows == self.lines[body.clone()] => {}
+                Ok(KeptLookup::Whole(text)) => {
                     let old = &self.lines[body.clone()];
                     let row = text.iter().find(|row| !old.contains(row));
                     let fault = format!(
@@ -110,9 +110,9 @@ impl Document {
         for line in text_lines(&self.lines) {
             match table::numbers(&self.lines[line], &settings.results) {
                 Err(fault) => findings.faults.push(self.fault(line, &fault)),
-                Ok(Made::Lacks(name)) => self.lack(line, &name, settings, findings),
-                Ok(Made::Whole(text)) if text == self.lines[line] => {}
-                Ok(Made::Whole(text)) => {
+                Ok(KeptLookup::Lacks(name)) => self.lack(line, &name, settings, findings),
+                Ok(KeptLookup::Whole(text)) if text == self.lines[line] => {}
+                Ok(KeptLookup::Whole(text)) => {
                     let fault = format!("kept results say: {text}");
                     findings.edits.push(Edit { lines: line..line + 1, text: vec![text], fault });
                 }
@@ -122,7 +122,8 @@ impl Document {
 
     fn runs(&self, passages: &[Passage], shell: &Shell, settings: &Settings, findings: &mut Findings) {
         let is_asked = settings.names(&self.name);
-        let is_run = |mode: &Mode| is_asked && (settings.is_deep || (!mode.is_deep && settings.is_quick(&self.name)));
+        let is_run =
+            |mode: &RunMode| is_asked && (settings.is_deep || (!mode.is_deep && settings.is_quick(&self.name)));
         let folder = match shell.empty(&self.name.replace('/', "-")) {
             Ok(folder) => folder,
             Err(fault) => return findings.faults.push(self.fault(0, &fault)),
@@ -146,10 +147,10 @@ impl Document {
         }
     }
 
-    fn compare(&self, output: Option<&Output>, printed: &str, settings: &Settings, findings: &mut Findings) {
-        let Some(Output { lines, is_shortened }) = output else { return };
+    fn compare(&self, output: Option<&ShownOutput>, printed: &str, settings: &Settings, findings: &mut Findings) {
+        let Some(ShownOutput { lines, is_shortened }) = output else { return };
         let (shown, printed) = (&self.lines[lines.clone()], shown::lines(printed));
-        let Err(fault) = shown::hold(shown, &printed, *is_shortened) else { return };
+        let Err(fault) = shown::check(shown, &printed, *is_shortened) else { return };
         match shown::bless(shown, &printed, *is_shortened) {
             Err(fault) if settings.blesses => findings.faults.push(self.fault(lines.start, &fault)),
             made => {

@@ -14,7 +14,7 @@ const STACKS: &str = "-stalls";
 
 /// A report without its runs, drawings and configurations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct KeptReport {
     /// Commands that rebuild the report.
     pub(crate) commands: Vec<String>,
     /// Version of the simulator.
@@ -62,11 +62,11 @@ pub(crate) struct KeptRow {
     pub(crate) values: Vec<Option<f64>>,
 }
 
-impl Kept {
+impl KeptReport {
     /// Extracts the kept part from a report written by `commands`.
-    pub(crate) fn of(document: &Document, commands: &str) -> Kept {
+    pub(crate) fn of(document: &Document, commands: &str) -> KeptReport {
         let made = document.provenance.as_ref();
-        Kept {
+        KeptReport {
             commands: commands.lines().map(str::to_owned).collect(),
             tombolo: document.tombolo.clone(),
             commit: made.map_or_else(String::new, |made| made.commit.clone()),
@@ -77,13 +77,14 @@ impl Kept {
     }
 
     /// True if both contain equal results, regardless of the simulator version.
-    pub(crate) fn agrees(&self, other: &Kept) -> bool {
-        let unversioned = |kept: &Kept| Kept { tombolo: String::new(), commit: String::new(), ..kept.clone() };
+    pub(crate) fn agrees(&self, other: &KeptReport) -> bool {
+        let unversioned =
+            |kept: &KeptReport| KeptReport { tombolo: String::new(), commit: String::new(), ..kept.clone() };
         unversioned(self) == unversioned(other)
     }
 
     /// Results that differ from `old`, one line each.
-    pub(crate) fn differences(&self, old: &Kept) -> Vec<String> {
+    pub(crate) fn differences(&self, old: &KeptReport) -> Vec<String> {
         let mut told = Vec::new();
         for claim in self.claims.iter().filter(|claim| !old.claims.contains(claim)) {
             let before = old.claims.iter().find(|before| before.id == claim.id);
@@ -206,7 +207,7 @@ impl Results {
     /// # Errors
     ///
     /// A file that cannot be read, or that contains no kept result.
-    pub(crate) fn get(&self, name: &str) -> Result<Option<Kept>, String> {
+    pub(crate) fn get(&self, name: &str) -> Result<Option<KeptReport>, String> {
         let path = self.path(name);
         if !path.exists() {
             return Ok(None);
@@ -221,7 +222,7 @@ impl Results {
     /// # Errors
     ///
     /// The file system's error.
-    pub(crate) fn keep(&self, name: &str, kept: &Kept) -> Result<(), String> {
+    pub(crate) fn keep(&self, name: &str, kept: &KeptReport) -> Result<(), String> {
         let told = |error: std::io::Error| format!("{}: {error}", self.path(name).display());
         std::fs::create_dir_all(&self.folder).map_err(told)?;
         std::fs::write(self.path(name), kept.text()).map_err(told)
@@ -233,7 +234,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Two figures and two claims.
-    pub(crate) fn kept() -> Kept {
+    pub(crate) fn kept() -> KeptReport {
         let row = |label: &str, summary, values: [f64; 2]| Row {
             label: label.to_owned(),
             values: values.map(Some).to_vec(),
@@ -274,7 +275,7 @@ pub(crate) mod tests {
             ],
             ..Document::default()
         };
-        Kept::of(&document, "tombolo reproduce hmg\n")
+        KeptReport::of(&document, "tombolo reproduce hmg\n")
     }
 
     #[test]
@@ -297,7 +298,7 @@ pub(crate) mod tests {
 
     #[test]
     fn results_of_another_version_agree_and_other_numbers_do_not() {
-        let (old, mut new) = (kept(), Kept { tombolo: "0.2.0".to_owned(), ..kept() });
+        let (old, mut new) = (kept(), KeptReport { tombolo: "0.2.0".to_owned(), ..kept() });
         assert!(new.agrees(&old) && new.differences(&old).is_empty());
         new.figures[1].rows[0].values[1] = Some(2.5);
         assert!(!new.agrees(&old));

@@ -34,7 +34,7 @@ mod shown;
 mod table;
 
 use document::Document;
-use kept::{Kept, Results};
+use kept::{KeptReport, Results};
 use markdown::{Passage, PassageKind};
 use shell::Shell;
 use std::fmt;
@@ -67,7 +67,7 @@ struct Settings {
     is_deep: bool,
     blesses: bool,
     /// Documents and kept results named on the command line; empty: all.
-    asked: Vec<String>,
+    selected: Vec<String>,
     /// Kept results for which some document contains the commands.
     keepable: Vec<String>,
 }
@@ -76,7 +76,7 @@ impl Settings {
     fn new(root: PathBuf, arguments: impl Iterator<Item = String>) -> Result<Settings, String> {
         let results = Results { folder: root.join(FOLDER).join("results") };
         let mut settings =
-            Settings { root, results, is_deep: false, blesses: false, asked: Vec::new(), keepable: Vec::new() };
+            Settings { root, results, is_deep: false, blesses: false, selected: Vec::new(), keepable: Vec::new() };
         for argument in arguments {
             match argument.as_str() {
                 "--deep" => settings.is_deep = true,
@@ -86,7 +86,7 @@ impl Settings {
                         "{argument}: expected `--deep`, `--bless`, or names of documents and kept results"
                     ));
                 }
-                _ => settings.asked.push(argument),
+                _ => settings.selected.push(argument),
             }
         }
         Ok(settings)
@@ -94,12 +94,12 @@ impl Settings {
 
     /// True if a document or a kept result is selected.
     fn names(&self, name: &str) -> bool {
-        self.asked.is_empty() || self.asked.iter().any(|asked| asked == name)
+        self.selected.is_empty() || self.selected.iter().any(|selected| selected == name)
     }
 
     /// True if a document's commands run without `--deep`.
     fn is_quick(&self, document: &str) -> bool {
-        document == QUICK || !self.asked.is_empty()
+        document == QUICK || !self.selected.is_empty()
     }
 }
 
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
     let program = std::env::var_os("TOMBOLO").map_or_else(|| target.join("debug/tombolo"), PathBuf::from);
     let root = std::env::current_dir().map_err(|error| format!("the working folder: {error}"));
     let settings = root.and_then(|root| Settings::new(root, std::env::args().skip(1)));
-    match settings.and_then(|settings| hold(settings, &program)) {
+    match settings.and_then(|settings| check(settings, &program)) {
         Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
         Ok(faults) => {
             faults.iter().for_each(|fault| eprintln!("{fault}"));
@@ -122,14 +122,14 @@ fn main() -> ExitCode {
 }
 
 /// Checks all documents against the output of `program`; returns all faults.
-fn hold(mut settings: Settings, program: &Path) -> Result<Vec<Fault>, String> {
+fn check(mut settings: Settings, program: &Path) -> Result<Vec<Fault>, String> {
     let shell = Shell::new(settings.root.join("target/documents"), program)?;
     let documents = documents(&settings.root)?;
     settings.keepable = documents.iter().flat_map(keepable).collect();
     let known: Vec<&str> = documents.iter().map(|document| document.name.as_str()).collect();
     let known: Vec<&str> = known.into_iter().chain(settings.keepable.iter().map(String::as_str)).collect();
-    if let Some(asked) = settings.asked.iter().find(|asked| !known.contains(&asked.as_str())) {
-        return Err(format!("{asked}: expected one of {}", known.join(", ")));
+    if let Some(selected) = settings.selected.iter().find(|selected| !known.contains(&selected.as_str())) {
+        return Err(format!("{selected}: expected one of {}", known.join(", ")));
     }
     let mut faults = Vec::new();
     if settings.is_deep {
@@ -138,7 +138,7 @@ fn hold(mut settings: Settings, program: &Path) -> Result<Vec<Fault>, String> {
         }
     }
     for document in documents {
-        faults.extend(document.hold(&shell, &settings));
+        faults.extend(document.check(&shell, &settings));
     }
     Ok(faults)
 }
@@ -192,7 +192,7 @@ fn keep(name: &str, from: &str, commands: &str, shell: &Shell, settings: &Settin
     let path = folder.join(from);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let report = tombolo_report::Document::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    let made = Kept::of(&report, commands);
+    let made = KeptReport::of(&report, commands);
     match kept {
         Some(kept) if made.agrees(&kept) => Ok(()),
         Some(kept) if !settings.blesses => {

@@ -1,6 +1,6 @@
 //! The subset of Markdown that documents need: fenced blocks, the markers above them, and tables.
 
-use crate::marker::{Marker, Mode};
+use crate::marker::{Marker, RunMode};
 use std::ops::Range;
 
 /// Number of lines before a table's body: the heading row and the row of dashes.
@@ -18,7 +18,7 @@ pub(crate) struct Passage {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PassageKind {
     /// Commands to run, with the output shown below them.
-    Run { mode: Mode, commands: String, output: Option<Output> },
+    Run { mode: RunMode, commands: String, output: Option<ShownOutput> },
     /// A file that later commands in the document read.
     File { name: String, text: String },
     /// Commands that write a report to `from`, which is kept as `name`.
@@ -29,7 +29,7 @@ pub(crate) enum PassageKind {
 
 /// A block of shown output.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Output {
+pub(crate) struct ShownOutput {
     /// Line numbers, without the fences.
     pub(crate) lines: Range<usize>,
     /// True if only some output lines are shown: the text below begins with `(shortened)`.
@@ -155,10 +155,10 @@ fn passage(marker: &Marker, below: &[(usize, Item)], lines: &[String]) -> Result
     })
 }
 
-fn output(shown: Range<usize>, below: &[(usize, Item)], lines: &[String]) -> Output {
+fn output(shown: Range<usize>, below: &[(usize, Item)], lines: &[String]) -> ShownOutput {
     let says = |line: &String| line.to_lowercase().starts_with("(shortened");
     let is_shortened = below.first().is_some_and(|(line, _)| says(&lines[*line]));
-    Output { lines: shown, is_shortened }
+    ShownOutput { lines: shown, is_shortened }
 }
 
 /// Body rows of the table at the start of `below`.
@@ -181,8 +181,8 @@ mod tests {
     }
 
     fn run(output: Option<(Range<usize>, bool)>) -> PassageKind {
-        let output = output.map(|(lines, is_shortened)| Output { lines, is_shortened });
-        PassageKind::Run { mode: Mode::default(), commands: "tombolo a\n".to_owned(), output }
+        let output = output.map(|(lines, is_shortened)| ShownOutput { lines, is_shortened });
+        PassageKind::Run { mode: RunMode::default(), commands: "tombolo a\n".to_owned(), output }
     }
 
     #[test]

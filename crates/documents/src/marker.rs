@@ -5,7 +5,7 @@
 pub(crate) enum Marker {
     /// `run`: the block below contains commands, and the next block their output. `run: COMMAND`: the block below is
     /// output.
-    Run { mode: Mode, command: Option<String> },
+    Run { mode: RunMode, command: Option<String> },
     /// `file NAME`: the block below is a file that commands read.
     File { name: String },
     /// `keep NAME from FILE`: the commands below write the report FILE, which is kept.
@@ -22,7 +22,7 @@ pub(crate) enum Marker {
 
 /// Mode in which commands run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mode {
+pub(crate) struct RunMode {
     /// True if the commands run only with `--deep`.
     pub(crate) is_deep: bool,
     /// True if the commands must fail; the document then shows their error.
@@ -75,10 +75,10 @@ fn expected(key: &str) -> &'static str {
 
 fn run(words: &[&str], rest: Option<&str>) -> Option<Marker> {
     let mode = match words {
-        [] => Mode::default(),
-        ["deep"] => Mode { is_deep: true, fails: false },
-        ["fails"] => Mode { is_deep: false, fails: true },
-        ["deep", "fails"] => Mode { is_deep: true, fails: true },
+        [] => RunMode::default(),
+        ["deep"] => RunMode { is_deep: true, fails: false },
+        ["fails"] => RunMode { is_deep: false, fails: true },
+        ["deep", "fails"] => RunMode { is_deep: true, fails: true },
         _ => return None,
     };
     Some(Marker::Run { mode, command: rest.map(str::to_owned) })
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_command_follows_the_colon() {
-        let mode = Mode { is_deep: true, fails: true };
+        let mode = RunMode { is_deep: true, fails: true };
         let command = Some("tombolo run: x".to_owned());
         assert_eq!(Marker::parse("run deep fails: tombolo run: x"), Some(Ok(Marker::Run { mode, command })));
     }

@@ -19,7 +19,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
 /// # Errors
 ///
 /// The first line that is not printed.
-pub(crate) fn hold(shown: &[String], printed: &[String], is_shortened: bool) -> Result<(), String> {
+pub(crate) fn check(shown: &[String], printed: &[String], is_shortened: bool) -> Result<(), String> {
     let mut rest = printed.iter();
     for line in shown.iter().filter(|line| !(is_shortened && line.trim() == LEFT_OUT)) {
         let is_found = if is_shortened { rest.any(|one| one == line) } else { rest.next() == Some(line) };
@@ -112,19 +112,19 @@ mod tests {
 
     #[test]
     fn a_whole_output_is_equal_line_by_line() {
-        assert_eq!(hold(&of("a\nb"), &of("\na  \nb\n\n"), false), Ok(()));
-        assert!(hold(&of("a\nb"), &of("a\nc"), false).unwrap_err().ends_with(": b"));
-        assert!(hold(&of("a"), &of("a\nb"), false).unwrap_err().contains("not shown: b"));
-        assert!(hold(&of("a\nb"), &of("a"), false).is_err());
+        assert_eq!(check(&of("a\nb"), &of("\na  \nb\n\n"), false), Ok(()));
+        assert!(check(&of("a\nb"), &of("a\nc"), false).unwrap_err().ends_with(": b"));
+        assert!(check(&of("a"), &of("a\nb"), false).unwrap_err().contains("not shown: b"));
+        assert!(check(&of("a\nb"), &of("a"), false).is_err());
     }
 
     #[test]
     fn a_shortened_output_shows_some_lines_in_order() {
         let printed = of("a\nb\nc\nd");
-        assert_eq!(hold(&of("a\n  …\nd"), &printed, true), Ok(()));
-        assert!(hold(&of("d\na"), &printed, true).is_err());
-        assert!(hold(&of("a\nx"), &printed, true).unwrap_err().ends_with(": x"));
-        assert!(hold(&of("a\n…\nd"), &printed, false).is_err());
+        assert_eq!(check(&of("a\n  …\nd"), &printed, true), Ok(()));
+        assert!(check(&of("d\na"), &printed, true).is_err());
+        assert!(check(&of("a\nx"), &printed, true).unwrap_err().ends_with(": x"));
+        assert!(check(&of("a\n…\nd"), &printed, false).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tables and numbers that are built from kept results.
 
-use crate::kept::{Kept, KeptFigure, KeptRow, Results};
+use crate::kept::{KeptFigure, KeptReport, KeptRow, Results};
 use crate::marker::Marker;
 use regex::{Captures, Regex};
 use tombolo_report::document::{ClaimKind, Verdict};
@@ -17,7 +17,7 @@ const OVER: &str = " / ";
 const LINK: &str = r#"\[([^\[\]]*)\]\(([^()" ]*results/)([a-z0-9-]+)\.json "([^"]*)"\)"#;
 
 /// A result, or the name of the kept results that are missing.
-pub(crate) enum Made<T> {
+pub(crate) enum KeptLookup<T> {
     Whole(T),
     Lacks(String),
 }
@@ -27,7 +27,7 @@ pub(crate) enum Made<T> {
 /// # Errors
 ///
 /// Figures, columns or claims that are not kept.
-pub(crate) fn rows(marker: &Marker, results: &Results) -> Result<Made<Vec<String>>, String> {
+pub(crate) fn rows(marker: &Marker, results: &Results) -> Result<KeptLookup<Vec<String>>, String> {
     let names: &[String] = match marker {
         Marker::Table { name, .. } | Marker::Columns { name, .. } | Marker::Claims { name, .. } => {
             std::slice::from_ref(name)
@@ -39,18 +39,18 @@ pub(crate) fn rows(marker: &Marker, results: &Results) -> Result<Made<Vec<String
     for name in names {
         match results.get(name)? {
             Some(one) => kept.push(one),
-            None => return Ok(Made::Lacks(name.clone())),
+            None => return Ok(KeptLookup::Lacks(name.clone())),
         }
     }
-    Ok(Made::Whole(match marker {
+    Ok(KeptLookup::Whole(match marker {
         Marker::Table { digits, sources, .. } => {
             let label = |row: &KeptRow| if row.summary { format!("**{}**", row.label) } else { row.label.clone() };
-            let rows = first(&kept[0], sources)?.rows.iter().map(|row| (label(row), Place::Row(&row.label)));
+            let rows = first(&kept[0], sources)?.rows.iter().map(|row| (label(row), SourcePart::Row(&row.label)));
             table(&kept[0], *digits, sources, rows.collect())?
         }
         Marker::Columns { digits, sources, .. } => {
             let columns = &first(&kept[0], sources)?.columns;
-            let rows = columns.iter().map(|column| (column.clone(), Place::Column(column)));
+            let rows = columns.iter().map(|column| (column.clone(), SourcePart::Column(column)));
             table(&kept[0], *digits, sources, rows.collect())?
         }
         Marker::Claims { digits, ids, .. } => claims(&kept[0], *digits, ids)?,
@@ -60,7 +60,7 @@ pub(crate) fn rows(marker: &Marker, results: &Results) -> Result<Made<Vec<String
 
 /// The part of a source that a table row supplies.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum SourcePart<'a> {
     /// Sources are `FIGURE > COLUMN`.
     Row(&'a str),
     /// Sources are `FIGURE > ROW`.
@@ -70,18 +70,18 @@ enum Place<'a> {
 }
 
 /// The figure named by the first source.
-fn first<'a>(kept: &'a Kept, sources: &[String]) -> Result<&'a KeptFigure, String> {
+fn first<'a>(kept: &'a KeptReport, sources: &[String]) -> Result<&'a KeptFigure, String> {
     kept.figure(sources.first().and_then(|source| source.split(PART).next()).unwrap_or_default())
 }
 
 /// A row for each label and place, a cell for each source.
 fn table(
-    kept: &Kept,
+    kept: &KeptReport,
     digits: usize,
     sources: &[String],
-    rows: Vec<(String, Place<'_>)>,
+    rows: Vec<(String, SourcePart<'_>)>,
 ) -> Result<Vec<String>, String> {
-    let row = |(label, place): (String, Place<'_>)| {
+    let row = |(label, place): (String, SourcePart<'_>)| {
         let cell = |source: &String| {
             let value = value(kept, source, place)?;
             Ok(value.map_or_else(|| MISSING.to_owned(), |value| format!("{value:.digits$}")))
@@ -93,7 +93,7 @@ fn table(
 }
 
 /// A row for each claim: its text, the measured value, the paper's value.
-fn claims(kept: &Kept, digits: usize, ids: &[String]) -> Result<Vec<String>, String> {
+fn claims(kept: &KeptReport, digits: usize, ids: &[String]) -> Result<Vec<String>, String> {
     let row = |id: &String| {
         let claim = kept.claims.iter().find(|claim| claim.id == *id);
         let claim = claim.ok_or_else(|| {
@@ -109,7 +109,7 @@ fn claims(kept: &Kept, digits: usize, ids: &[String]) -> Result<Vec<String>, Str
 }
 
 /// Number of direction claims in a reproduction, by verdict.
-fn verdicts(kept: &Kept) -> String {
+fn verdicts(kept: &KeptReport) -> String {
     let count = |verdict| {
         let directions = kept.claims.iter().filter(|claim| claim.kind == ClaimKind::Direction);
         directions.filter(|claim| claim.verdict == verdict).count().to_string()
@@ -123,16 +123,16 @@ fn line(cells: &[String]) -> String {
 }
 
 /// The value of a source: a cell, the maximum over several cells, or the ratio between two.
-fn value(kept: &Kept, source: &str, place: Place<'_>) -> Result<Option<f64>, String> {
+fn value(kept: &KeptReport, source: &str, place: SourcePart<'_>) -> Result<Option<f64>, String> {
     let cell = |source: &str| {
         let parts: Vec<&str> = source.split(PART).map(str::trim).collect();
         let (figure, row, columns) = match (&parts[..], place) {
-            ([figure, columns], Place::Row(row)) => (figure, row, *columns),
-            ([figure, row], Place::Column(column)) => (figure, *row, column),
-            ([figure, row, columns], Place::Whole) => (figure, *row, *columns),
-            (_, Place::Row(_)) => return Err(format!("`{source}`: expected `FIGURE > COLUMN`")),
-            (_, Place::Column(_)) => return Err(format!("`{source}`: expected `FIGURE > ROW`")),
-            (_, Place::Whole) => return Err(format!("`{source}`: expected `FIGURE > ROW > COLUMN`")),
+            ([figure, columns], SourcePart::Row(row)) => (figure, row, *columns),
+            ([figure, row], SourcePart::Column(column)) => (figure, *row, column),
+            ([figure, row, columns], SourcePart::Whole) => (figure, *row, *columns),
+            (_, SourcePart::Row(_)) => return Err(format!("`{source}`: expected `FIGURE > COLUMN`")),
+            (_, SourcePart::Column(_)) => return Err(format!("`{source}`: expected `FIGURE > ROW`")),
+            (_, SourcePart::Whole) => return Err(format!("`{source}`: expected `FIGURE > ROW > COLUMN`")),
         };
         let values: Result<Vec<_>, String> = columns.split(OR).map(|column| kept.cell(figure, row, column)).collect();
         // A failed point may have been the maximum.
@@ -150,25 +150,25 @@ fn value(kept: &Kept, source: &str, place: Place<'_>) -> Result<Option<f64>, Str
 /// # Errors
 ///
 /// Sources that are not kept, and linked text that is not a number.
-pub(crate) fn numbers(text: &str, results: &Results) -> Result<Made<String>, String> {
+pub(crate) fn numbers(text: &str, results: &Results) -> Result<KeptLookup<String>, String> {
     if !text.contains(".json \"") {
-        return Ok(Made::Whole(text.to_owned()));
+        return Ok(KeptLookup::Whole(text.to_owned()));
     }
     let link = Regex::new(LINK).expect("a pattern that was tried");
     let mut made = String::new();
     let mut at = 0;
     for found in link.captures_iter(text) {
         let whole = found.get(0).expect("a match has a whole");
-        let Some(kept) = results.get(&found[3])? else { return Ok(Made::Lacks(found[3].to_owned())) };
+        let Some(kept) = results.get(&found[3])? else { return Ok(KeptLookup::Lacks(found[3].to_owned())) };
         made += &text[at..whole.start()];
         made += &number(&found, &kept)?;
         at = whole.end();
     }
-    Ok(Made::Whole(made + &text[at..]))
+    Ok(KeptLookup::Whole(made + &text[at..]))
 }
 
 /// A link with the number from its source, in the number of digits and the unit as written.
-fn number(link: &Captures<'_>, kept: &Kept) -> Result<String, String> {
+fn number(link: &Captures<'_>, kept: &KeptReport) -> Result<String, String> {
     let (shown, source) = (&link[1], &link[4]);
     let (digits, factor, unit) = match shown.strip_suffix(" %") {
         Some(digits) => (digits, 100.0, " %"),
@@ -178,7 +178,7 @@ fn number(link: &Captures<'_>, kept: &Kept) -> Result<String, String> {
         return Err(format!("`{shown}`: expected a number, such as `1.05` or `5 %`"));
     }
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let value = value(kept, source, Place::Whole)?.ok_or_else(|| format!("`{source}` has no number"))?;
+    let value = value(kept, source, SourcePart::Whole)?.ok_or_else(|| format!("`{source}` has no number"))?;
     Ok(format!("[{:.decimals$}{unit}]({}{}.json \"{source}\")", value * factor, &link[2], &link[3]))
 }
 
@@ -199,8 +199,8 @@ mod tests {
         let marker = Marker::parse(marker).unwrap().unwrap();
         results(|results| {
             made = rows(&marker, results).map(|made| match made {
-                Made::Whole(rows) => rows,
-                Made::Lacks(name) => vec![format!("lacks {name}")],
+                KeptLookup::Whole(rows) => rows,
+                KeptLookup::Lacks(name) => vec![format!("lacks {name}")],
             });
         });
         made
@@ -210,8 +210,8 @@ mod tests {
         let mut made = Ok(String::new());
         results(|results| {
             made = numbers(text, results).map(|made| match made {
-                Made::Whole(text) => text,
-                Made::Lacks(name) => format!("lacks {name}"),
+                KeptLookup::Whole(text) => text,
+                KeptLookup::Lacks(name) => format!("lacks {name}"),
             });
         });
         made

@@ -43,19 +43,19 @@ enum Component {
 
 /// Empty line contents, for a run with events reported to a [`Census`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Bare;
+struct EmptyContents;
 
-impl Data for Bare {
+impl Data for EmptyContents {
     type Update = ();
 
-    fn merge(&mut self, _: Bare, _: Mask) {}
+    fn merge(&mut self, _: EmptyContents, _: Mask) {}
 
-    fn update(&mut self, (): (), _: Mask) -> Bare {
-        Bare
+    fn update(&mut self, (): (), _: Mask) -> EmptyContents {
+        EmptyContents
     }
 }
 
-impl Contents for Bare {
+impl Contents for EmptyContents {
     type Watch = Census;
     const BREAKABLE: bool = false;
     type Note<T: Noted> = ();
@@ -77,8 +77,8 @@ impl Census {
     }
 }
 
-impl Watch<Bare> for Census {
-    fn handles(&self, now: Ps, module: ModuleId, unit: Unit, _: &Message<Bare>) {
+impl Watch<EmptyContents> for Census {
+    fn handles(&self, now: Ps, module: ModuleId, unit: Unit, _: &Message<EmptyContents>) {
         let component = match unit {
             Unit::Sm(sm) => Component::Sm(module, sm.0),
             Unit::Slice(slice) => Component::Slice(module, slice),
@@ -87,7 +87,7 @@ impl Watch<Bare> for Census {
         self.note(now, component);
     }
 
-    fn beside(&self, now: Ps, place: Place, _: &Message<Bare>) {
+    fn beside(&self, now: Ps, place: Place, _: &Message<EmptyContents>) {
         let component = if let Place::Way(gpu, way) = place { Component::Way(gpu, way) } else { Component::Beside };
         self.note(now, component);
     }
@@ -95,7 +95,7 @@ impl Watch<Bare> for Census {
 
 /// A part of the machine that runs its events sequentially.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum SequentialPart {
     Hub,
     Gpu(u8),
     Module(ModuleId),
@@ -104,7 +104,7 @@ enum Part {
 
 /// Possible divisions of a machine.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+enum Division {
     /// GPUs with their ports, and the hub.
     Gpus,
     /// Modules, ports, and the hub: the current partitions.
@@ -113,32 +113,32 @@ enum Cut {
     Components,
 }
 
-impl Cut {
-    const ALL: [(Cut, &str); 3] =
-        [(Cut::Gpus, "GPUs"), (Cut::Modules, "modules alone"), (Cut::Components, "SMs and slices")];
+impl Division {
+    const ALL: [(Division, &str); 3] =
+        [(Division::Gpus, "GPUs"), (Division::Modules, "modules alone"), (Division::Components, "SMs and slices")];
 
     /// The part that handles a component's events.
-    fn part(self, component: Component, modules_per_gpu: u8) -> Part {
+    fn part(self, component: Component, modules_per_gpu: u8) -> SequentialPart {
         let module = match component {
             Component::Sm(module, _) | Component::Slice(module, _) | Component::Controller(module) => module,
-            Component::Way(gpu, _) if matches!(self, Cut::Gpus) => return Part::Gpu(gpu.0),
-            Component::Way(..) => return Part::One(component),
-            Component::Beside => return Part::Hub,
+            Component::Way(gpu, _) if matches!(self, Division::Gpus) => return SequentialPart::Gpu(gpu.0),
+            Component::Way(..) => return SequentialPart::One(component),
+            Component::Beside => return SequentialPart::Hub,
         };
         match self {
-            Cut::Gpus => Part::Gpu(module.0 / modules_per_gpu),
-            Cut::Modules => Part::Module(module),
-            Cut::Components => Part::One(component),
+            Division::Gpus => SequentialPart::Gpu(module.0 / modules_per_gpu),
+            Division::Modules => SequentialPart::Module(module),
+            Division::Components => SequentialPart::One(component),
         }
     }
 }
 
 /// Speedup bound for each thread count: total events on one thread divided by the estimated time.
-fn bounds(events: &[(u32, Component)], cut: Cut, modules_per_gpu: u8) -> [f64; THREADS.len()] {
+fn bounds(events: &[(u32, Component)], cut: Division, modules_per_gpu: u8) -> [f64; THREADS.len()] {
     let mut taken = [0.0; THREADS.len()];
     for window in events.chunk_by(|a, b| a.0 == b.0) {
         let part = |same: &[(u32, Component)]| (cut.part(same[0].1, modules_per_gpu), same.len());
-        let mut parts: Vec<(Part, usize)> = window.chunk_by(|a, b| a.1 == b.1).map(part).collect();
+        let mut parts: Vec<(SequentialPart, usize)> = window.chunk_by(|a, b| a.1 == b.1).map(part).collect();
         parts.sort_unstable();
         let sizes = parts.chunk_by(|a, b| a.0 == b.0).map(|same| same.iter().map(|(_, events)| events).sum());
         let sizes: Vec<usize> = sizes.collect();
@@ -159,7 +159,7 @@ fn window(machine: &MachineConfig) -> Ps {
 fn print(case: &str) {
     let spec = programs::spec("hmg", case);
     let census = Census { window: window(&spec.machine), events: Arc::default() };
-    run_watched::<Bare>(&spec, &census, Broken::default()).expect("a sound program runs");
+    run_watched::<EmptyContents>(&spec, &census, Broken::default()).expect("a sound program runs");
     let mut events = census.events.lock().expect("the run has ended");
     events.sort_unstable();
     let windows = events.chunk_by(|a, b| a.0 == b.0).count();
@@ -167,7 +167,7 @@ fn print(case: &str) {
         (&spec.machine.name, census.window.0 as f64 / 1e3, events.len() / windows.max(1));
     println!("{case} on {machine}: {mean} events in a window of {nanoseconds:.1} ns");
     println!("{:24}{}", "", THREADS.map(|threads| format!("{:>8}", format!("T={threads}"))).concat());
-    for (cut, name) in Cut::ALL {
+    for (cut, name) in Division::ALL {
         let bounds = bounds(&events, cut, spec.machine.topology.modules_per_gpu);
         println!("{name:24}{}", bounds.map(|bound| format!("{bound:>8.2}")).concat());
     }

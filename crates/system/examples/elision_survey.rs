@@ -44,7 +44,7 @@ const ROOMY: TableConfig = TableConfig { rows: u16::MAX, structures: u16::MAX, r
 
 /// Decision policy at boundaries.
 #[derive(Clone, Copy)]
-enum Decides {
+enum BoundaryPolicy {
     Never,
     Chiplet(TableConfig),
     Home(TableConfig),
@@ -54,26 +54,26 @@ const fn ranged(config: TableConfig) -> TableConfig {
     TableConfig { operations: Operations::Range, ..config }
 }
 
-const COLUMNS: [(&str, Labelling, Decides); 11] = [
-    ("none", Labelling::Modes, Decides::Never),
-    ("asserted", Labelling::Asserted, Decides::Chiplet(TABLE)),
-    ("modes", Labelling::Modes, Decides::Chiplet(TABLE)),
-    ("ranges", Labelling::Ranges, Decides::Chiplet(TABLE)),
-    ("ranges, roomy", Labelling::Ranges, Decides::Chiplet(ROOMY)),
-    ("ranges, by range", Labelling::Ranges, Decides::Chiplet(ranged(ROOMY))),
-    ("split", Labelling::Split, Decides::Chiplet(ROOMY)),
-    ("exact, roomy", Labelling::Exact, Decides::Chiplet(ROOMY)),
-    ("exact, by range", Labelling::Exact, Decides::Chiplet(ranged(ROOMY))),
-    ("home-aware ranges", Labelling::Ranges, Decides::Home(TABLE)),
-    ("home-aware exact, roomy", Labelling::Exact, Decides::Home(ROOMY)),
+const COLUMNS: [(&str, Labelling, BoundaryPolicy); 11] = [
+    ("none", Labelling::Modes, BoundaryPolicy::Never),
+    ("asserted", Labelling::Asserted, BoundaryPolicy::Chiplet(TABLE)),
+    ("modes", Labelling::Modes, BoundaryPolicy::Chiplet(TABLE)),
+    ("ranges", Labelling::Ranges, BoundaryPolicy::Chiplet(TABLE)),
+    ("ranges, roomy", Labelling::Ranges, BoundaryPolicy::Chiplet(ROOMY)),
+    ("ranges, by range", Labelling::Ranges, BoundaryPolicy::Chiplet(ranged(ROOMY))),
+    ("split", Labelling::Split, BoundaryPolicy::Chiplet(ROOMY)),
+    ("exact, roomy", Labelling::Exact, BoundaryPolicy::Chiplet(ROOMY)),
+    ("exact, by range", Labelling::Exact, BoundaryPolicy::Chiplet(ranged(ROOMY))),
+    ("home-aware ranges", Labelling::Ranges, BoundaryPolicy::Home(TABLE)),
+    ("home-aware exact, roomy", Labelling::Exact, BoundaryPolicy::Home(ROOMY)),
 ];
 
-impl Decides {
+impl BoundaryPolicy {
     fn table(self) -> Box<dyn Elision> {
         match self {
-            Decides::Never => Box::new(Never::new(When::EndThenLaunch, MODULES)),
-            Decides::Chiplet(config) => Box::new(ChipletTable::new(config, MODULES, None)),
-            Decides::Home(config) => {
+            BoundaryPolicy::Never => Box::new(Never::new(When::EndThenLaunch, MODULES)),
+            BoundaryPolicy::Chiplet(config) => Box::new(ChipletTable::new(config, MODULES, None)),
+            BoundaryPolicy::Home(config) => {
                 Box::new(HomeAware::new(config, MODULES, Holds::Own, None).expect("an L2 that holds its own lines"))
             }
         }
@@ -90,14 +90,14 @@ fn recorded(chosen: &str) -> Result<Recording, Box<dyn Error>> {
 }
 
 /// Boundaries between launches, boundaries without operations, and the number of operations.
-struct Found {
+struct BoundaryTally {
     boundaries: u64,
     quiet: u64,
     operations: u64,
 }
 
-fn boundaries(program: &dyn Program, labels: &Labels, mut table: Box<dyn Elision>, with_host: bool) -> Found {
-    let mut found = Found { boundaries: 0, quiet: 0, operations: 0 };
+fn boundaries(program: &dyn Program, labels: &Labels, mut table: Box<dyn Elision>, with_host: bool) -> BoundaryTally {
+    let mut found = BoundaryTally { boundaries: 0, quiet: 0, operations: 0 };
     // `None` before the first launch; afterwards, the operations since the latest launch.
     let mut done: Option<u64> = None;
     for (number, command) in (0..).zip(program.commands()) {

@@ -26,7 +26,7 @@ pub struct ArraysRecord {
 /// The recording is damaged.
 pub fn arrays_used(program: &dyn Program) -> Result<ArraysRecord, StreamError> {
     let size = program.line_size();
-    let mut tally = Tally::default();
+    let mut tally = ArrayTally::default();
     survey(program, CtaCut::Contiguous, Shape::one_gpu(1), &mut [&mut tally])?;
     let in_array = |lines: &FxHashSet<Line>, array: &Range<Line>| {
         lines.iter().filter(|line| array.contains(line)).count() as u64 * size.bytes()
@@ -43,13 +43,13 @@ pub fn arrays_used(program: &dyn Program) -> Result<ArraysRecord, StreamError> {
 }
 
 #[derive(Default)]
-struct Tally {
+struct ArrayTally {
     launched: FxHashSet<(u32, On)>,
     loaded: FxHashSet<Line>,
     written: FxHashSet<Line>,
 }
 
-impl Reader for Tally {
+impl Reader for ArrayTally {
     /// Returns true for a kernel's first launch only: a repeated launch touches the same lines again.
     fn launch(&mut self, launch: Launch) -> bool {
         self.launched.insert(launch.kind())

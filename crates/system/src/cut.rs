@@ -5,7 +5,7 @@
 //! slices do the same. If modules are so close that windows would be too short to be worth a barrier, the modules in a
 //! GPU, or all modules, share one partition.
 
-use crate::partition::{Apart, Hub, Part, layout, way_index};
+use crate::partition::{Hub, MachinePart, SplitComponents, layout, way_index};
 use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_engine::Lookahead;
@@ -31,7 +31,7 @@ const PARTS_PER_THREAD: usize = 2;
 
 /// Contents of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seat {
+enum PartitionContents {
     /// Neighbouring modules, named by the first.
     Modules(ModuleId),
     /// Part number `.1` of a module's SMs, if these are split off from the module.
@@ -46,24 +46,24 @@ enum Seat {
 
 /// Number of parts into which a module is split, or may be split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub(crate) struct SplitCounts {
     /// Parts for its SMs; 0: the SMs stay with the module.
     pub sms: u16,
     /// Parts for its slices; 0: the slices stay with the module.
     pub slices: u16,
 }
 
-impl Parts {
+impl SplitCounts {
     /// Maximum number of parts into which each module in `modules` may be split.
-    pub(crate) fn most<C: Below<D>, D: Contents>(modules: &[Module<C, D>], layout: Layout) -> Parts {
+    pub(crate) fn most<C: Below<D>, D: Contents>(modules: &[Module<C, D>], layout: Layout) -> SplitCounts {
         let sms = if modules.iter().all(Module::may_part) { layout.sms } else { 0 };
-        Parts { sms, slices: modules.iter().map(Module::apart_slices).min().unwrap_or(0) }
+        SplitCounts { sms, slices: modules.iter().map(Module::apart_slices).min().unwrap_or(0) }
     }
 
     /// Limits both counts to `most`.
-    fn limited(self, most: usize) -> Parts {
+    fn limited(self, most: usize) -> SplitCounts {
         let most = u16::try_from(most).unwrap_or(u16::MAX);
-        Parts { sms: self.sms.min(most), slices: self.slices.min(most) }
+        SplitCounts { sms: self.sms.min(most), slices: self.slices.min(most) }
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Cut {
     /// True if GPU ports and the hub join the modules in a single partition.
     pub whole: bool,
     /// Components split off from each module. If any are, no two modules share a partition.
-    pub parts: Parts,
+    pub parts: SplitCounts,
     /// Smallest latency between two partitions in a GPU.
     pub within: Ps,
     /// Smallest latency between two partitions in different GPUs, or to the hub.
@@ -92,7 +92,7 @@ pub(crate) struct Cut {
 impl Cut {
     /// Cuts a machine with component numbering `layout`, for up to `threads` threads; `most` limits the parts split off
     /// from a module. A coherent host counts as an extra GPU with one module.
-    pub(crate) fn of(machine: &MachineConfig, layout: Layout, threads: usize, most: Parts) -> Cut {
+    pub(crate) fn of(machine: &MachineConfig, layout: Layout, threads: usize, most: SplitCounts) -> Cut {
         let topology = &machine.topology;
         let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
         // Components without a link between them are infinitely far apart.
@@ -120,13 +120,13 @@ impl Cut {
         for (modules, within) in [(1, hop.min(near)), (topology.modules_per_gpu, near)] {
             let within = within.min(beyond);
             if !alone && within >= SHORTEST_WINDOW {
-                return Cut { modules, whole: false, parts: Parts::default(), within, between: beyond };
+                return Cut { modules, whole: false, parts: SplitCounts::default(), within, between: beyond };
             }
         }
         Cut {
             modules: layout.all_modules(),
             whole: true,
-            parts: Parts::default(),
+            parts: SplitCounts::default(),
             within: Ps::NEVER,
             between: Ps::NEVER,
         }
@@ -135,31 +135,36 @@ impl Cut {
     /// Latencies between the partitions for the engine: a GPU's partitions form a group, and the hub forms another
     /// group.
     pub(crate) fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
-        let groups = self.seats(machine, layout).into_iter().map(|(group, _)| group).collect();
+        let groups = self.partition_contents(machine, layout).into_iter().map(|(group, _)| group).collect();
         Lookahead { groups, within: self.within, between: self.between }
     }
 
     /// Partition index for each component.
     pub(crate) fn homes(&self, machine: &MachineConfig, layout: Layout) -> Vec<u16> {
-        let seats = self.seats(machine, layout);
+        let partition_contents = self.partition_contents(machine, layout);
         let home = |place| {
-            let seat = match place {
+            let contents = match place {
                 _ if self.whole => return 0,
-                Place::Module(module, unit) if self.is_apart(unit) => self.seat_apart(module, unit, machine, layout),
-                Place::Module(module, _) => Seat::Modules(ModuleId(module.0 / self.modules * self.modules)),
-                Place::Way(gpu, way) => Seat::Way(gpu, way),
-                Place::Switch | Place::CommandProcessor | Place::Driver if layout.modules == 1 => {
-                    Seat::Modules(ModuleId(0))
+                Place::Module(module, unit) if self.is_split_off(unit) => {
+                    self.split_partition(module, unit, machine, layout)
                 }
-                Place::Switch | Place::CommandProcessor | Place::Driver => Seat::Hub,
+                Place::Module(module, _) => {
+                    PartitionContents::Modules(ModuleId(module.0 / self.modules * self.modules))
+                }
+                Place::Way(gpu, way) => PartitionContents::Way(gpu, way),
+                Place::Switch | Place::CommandProcessor | Place::Driver if layout.modules == 1 => {
+                    PartitionContents::Modules(ModuleId(0))
+                }
+                Place::Switch | Place::CommandProcessor | Place::Driver => PartitionContents::Hub,
             };
-            seats.iter().position(|(_, other)| *other == seat).expect("each component has a partition") as u16
+            partition_contents.iter().position(|(_, other)| *other == contents).expect("each component has a partition")
+                as u16
         };
         layout.places().into_iter().map(home).collect()
     }
 
     /// True if a module's component is in a separate partition.
-    fn is_apart(&self, unit: Unit) -> bool {
+    fn is_split_off(&self, unit: Unit) -> bool {
         match unit {
             Unit::Sm(_) => self.parts.sms > 0,
             Unit::Slice(_) => self.parts.slices > 0,
@@ -168,43 +173,51 @@ impl Cut {
     }
 
     /// Partition contents for a component that is in a separate partition.
-    fn seat_apart(&self, module: ModuleId, unit: Unit, machine: &MachineConfig, layout: Layout) -> Seat {
-        let whole = Seat::Modules(module);
+    fn split_partition(
+        &self,
+        module: ModuleId,
+        unit: Unit,
+        machine: &MachineConfig,
+        layout: Layout,
+    ) -> PartitionContents {
+        let whole = PartitionContents::Modules(module);
         match unit {
-            Unit::Sm(sm) => part_of(sm.0, layout.sms, self.parts.sms).map_or(whole, |part| Seat::Sms(module, part)),
+            Unit::Sm(sm) => {
+                part_of(sm.0, layout.sms, self.parts.sms).map_or(whole, |part| PartitionContents::Sms(module, part))
+            }
             Unit::Slice(slice) => {
                 let groups = slice_groups(machine);
                 let group = slice / (layout.slices / groups);
-                part_of(group, groups, self.parts.slices).map_or(whole, |part| Seat::Slices(module, part))
+                part_of(group, groups, self.parts.slices).map_or(whole, |part| PartitionContents::Slices(module, part))
             }
             Unit::Controller | Unit::CopyEngine => whole,
         }
     }
 
     /// Contents of each partition, preceded by its group number.
-    fn seats(&self, machine: &MachineConfig, layout: Layout) -> Vec<(u16, Seat)> {
+    fn partition_contents(&self, machine: &MachineConfig, layout: Layout) -> Vec<(u16, PartitionContents)> {
         if self.whole {
-            return vec![(0, Seat::Modules(ModuleId(0)))];
+            return vec![(0, PartitionContents::Modules(ModuleId(0)))];
         }
         let topology = &machine.topology;
         let gpus = topology.gpus + u8::from(layout.host);
-        let mut seats = Vec::new();
+        let mut partition_contents = Vec::new();
         for gpu in 0..gpus {
             let modules = (0..layout.all_modules()).step_by(usize::from(self.modules));
             let own = modules.filter(|first| first / topology.modules_per_gpu == gpu);
             for first in own.map(ModuleId) {
-                seats.push((u16::from(gpu), Seat::Modules(first)));
-                let sms = (0..self.parts.sms).map(|part| Seat::Sms(first, part));
-                let apart = sms.chain((0..self.parts.slices).map(|part| Seat::Slices(first, part)));
-                seats.extend(apart.map(|seat| (u16::from(gpu), seat)));
+                partition_contents.push((u16::from(gpu), PartitionContents::Modules(first)));
+                let sms = (0..self.parts.sms).map(|part| PartitionContents::Sms(first, part));
+                let apart = sms.chain((0..self.parts.slices).map(|part| PartitionContents::Slices(first, part)));
+                partition_contents.extend(apart.map(|contents| (u16::from(gpu), contents)));
             }
             let ways = Way::BOTH.into_iter().filter(|_| gpu < layout.ways);
-            seats.extend(ways.map(|way| (u16::from(gpu), Seat::Way(GpuId(gpu), way))));
+            partition_contents.extend(ways.map(|way| (u16::from(gpu), PartitionContents::Way(GpuId(gpu), way))));
         }
         if layout.modules > 1 {
-            seats.push((u16::from(gpus), Seat::Hub));
+            partition_contents.push((u16::from(gpus), PartitionContents::Hub));
         }
-        seats
+        partition_contents
     }
 
     /// Moves the modules, the GPU ports and the hub into their partitions. `hints`: if true, events are announced to
@@ -215,32 +228,32 @@ impl Cut {
         modules: Vec<Module<C, D>>,
         (ways, hub): (Vec<GpuWay>, Hub<C, D>),
         hints: bool,
-    ) -> Vec<Part<C, D>> {
+    ) -> Vec<MachinePart<C, D>> {
         let layout = layout(built);
         let places: Arc<[(Place, Mark)]> = layout.places().into_iter().map(|place| (place, Mark::of(place))).collect();
         let (watch, mut hub) = (hub.watch.clone(), Some(hub));
         let (mut modules, mut ways) = (modules.into_iter(), ways.into_iter());
         let mut apart = Vec::new().into_iter();
         let mut parts = Vec::new();
-        for (_, seat) in self.seats(&built.machine, layout) {
-            let mut part = Part::new(Arc::clone(&places), watch.clone(), hints);
-            match seat {
-                Seat::Modules(first) => {
+        for (_, contents) in self.partition_contents(&built.machine, layout) {
+            let mut part = MachinePart::new(Arc::clone(&places), watch.clone(), hints);
+            match contents {
+                PartitionContents::Modules(first) => {
                     part.first = first.0;
                     part.modules.extend(modules.by_ref().take(usize::from(self.modules)));
                     if first == ModuleId(0) && (self.whole || layout.modules == 1) {
                         part.hub = hub.take();
                     }
-                    if self.parts != Parts::default() {
+                    if self.parts != SplitCounts::default() {
                         apart = self.apart(&mut part.modules[0], built).into_iter();
                     }
                 }
-                Seat::Sms(..) | Seat::Slices(..) => part.apart = apart.next(),
-                Seat::Way(gpu, way) => {
+                PartitionContents::Sms(..) | PartitionContents::Slices(..) => part.apart = apart.next(),
+                PartitionContents::Way(gpu, way) => {
                     part.first_way = way_index(gpu, way);
                     part.ways.extend(ways.next());
                 }
-                Seat::Hub => part.hub = hub.take(),
+                PartitionContents::Hub => part.hub = hub.take(),
             }
             parts.push(part);
         }
@@ -251,10 +264,10 @@ impl Cut {
     }
 
     /// Splits off a module's separate components, in partition order.
-    fn apart<C: Below<D>, D: Contents>(&self, module: &mut Module<C, D>, built: &Built) -> Vec<Apart<C, D>> {
-        let sms = module.part_sms(self.parts.sms).into_iter().map(|sms| Apart::Sms(Box::new(sms)));
+    fn apart<C: Below<D>, D: Contents>(&self, module: &mut Module<C, D>, built: &Built) -> Vec<SplitComponents<C, D>> {
+        let sms = module.part_sms(self.parts.sms).into_iter().map(|sms| SplitComponents::Sms(Box::new(sms)));
         let slices = module.part_slices(self.parts.slices, built).into_iter();
-        sms.chain(slices.map(|slices| Apart::Slices(Box::new(slices)))).collect()
+        sms.chain(slices.map(|slices| SplitComponents::Slices(Box::new(slices)))).collect()
     }
 }
 
@@ -267,7 +280,7 @@ mod tests {
         let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
         let layout = Layout { modules: 16, host: false, sms: 1, slices: 1, ways: 4 };
         let Lookahead { groups, within, between } =
-            Cut::of(&machine, layout, 1, Parts::default()).lookahead(&machine, layout);
+            Cut::of(&machine, layout, 1, SplitCounts::default()).lookahead(&machine, layout);
         let gpus = (0..4).flat_map(|gpu| [gpu; 6]);
         assert_eq!(groups, gpus.chain([4]).collect::<Vec<u16>>(), "four modules and two ways each, and the hub");
         assert_eq!((within, between), (Ps::from_ns(32), Ps::from_ns(128)), "a hop; the way between GPUs");

@@ -4,7 +4,7 @@
 //! [`BoundaryRecord`] is one boundary in `run --boundaries`; [`ElisionRecord`] sums them.
 
 use crate::labels::{KernelLabels, LabelConfig, LabelError, Labels};
-use crate::oracle::{Needed, Oracle, Touching};
+use crate::oracle::{NeededOperations, Oracle, UserAccesses};
 use crate::placement::place_beside;
 use crate::run::{RunError, RunSpec};
 use crate::survey::survey;
@@ -116,14 +116,14 @@ pub struct WhyRecord {
 }
 
 /// Array uses and page homes in a program on a machine.
-pub(crate) struct Known {
+pub(crate) struct ProgramUses {
     uses: KernelUses,
     pages: Arc<PageTable>,
 }
 
-impl Known {
+impl ProgramUses {
     /// Finds uses and homes; pages are placed if the caller has not placed them.
-    pub(crate) fn find(spec: &RunSpec) -> Result<Known, RunError> {
+    pub(crate) fn find(spec: &RunSpec) -> Result<ProgramUses, RunError> {
         let modules = spec.machine.topology.modules() as u8;
         let mut uses = Uses::new(&*spec.program, modules);
         let pages = match &spec.pages {
@@ -134,7 +134,7 @@ impl Known {
             }
             None => place_beside(&spec.machine, &spec.design, &*spec.program, &mut [&mut uses])?,
         };
-        Ok(Known { uses: uses.finish(), pages })
+        Ok(ProgramUses { uses: uses.finish(), pages })
     }
 
     pub(crate) fn pages(&self) -> &Arc<PageTable> {
@@ -143,12 +143,12 @@ impl Known {
 }
 
 /// A program's labels, in the form that the command processor reads.
-struct Said {
+struct LabelPackets {
     program: Arc<dyn Program>,
     labels: Labels,
 }
 
-impl Packets for Said {
+impl Packets for LabelPackets {
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>)) {
         let said: &KernelLabels = self.labels.of(&self.program.commands()[index]);
         let labels = self.labels.packet(said);
@@ -157,14 +157,14 @@ impl Packets for Said {
 }
 
 /// The boundaries for a run that is about to begin. `known`: present if a log is requested.
-pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&Known>) -> Result<Boundaries, LabelError> {
+pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&ProgramUses>) -> Result<Boundaries, LabelError> {
     let modules = built.machine.topology.modules() as u8;
     let packets: Arc<dyn Packets> = match (&built.boundaries, known) {
         (Decider::Table { cpelide, .. }, Some(known)) => {
             let config = LabelConfig { labelling: cpelide.labels, drop: cpelide.drop.name() };
             let program = Arc::clone(&spec.program);
             let labels = Labels::derive(&*program, &known.uses, &known.pages, modules, &config)?;
-            Arc::new(Said { program, labels })
+            Arc::new(LabelPackets { program, labels })
         }
         (Decider::Never(_) | Decider::Table { .. }, _) => {
             Arc::new(Unlabelled::new(Arc::clone(&spec.program), Shape::of(&built.machine)))
@@ -186,13 +186,13 @@ pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&Known>) -
 }
 
 /// Reads a run's boundary log.
-pub(crate) struct Reading<'a> {
+pub(crate) struct BoundaryLogReader<'a> {
     pub(crate) spec: &'a RunSpec,
-    pub(crate) known: &'a Known,
+    pub(crate) known: &'a ProgramUses,
     pub(crate) log: &'a [Logged],
 }
 
-impl Reading<'_> {
+impl BoundaryLogReader<'_> {
     fn modules(&self) -> u8 {
         self.spec.machine.topology.modules() as u8
     }
@@ -200,7 +200,7 @@ impl Reading<'_> {
     /// The boundaries, in order.
     pub(crate) fn records(&self) -> Vec<BoundaryRecord> {
         let needed = self.needed();
-        let names = Names::of(&*self.spec.program);
+        let names = ArrayNames::of(&*self.spec.program);
         let record = |(at, logged): (usize, &Logged)| {
             let needed = needed.as_ref().map(|needed| &needed[at]);
             self.record(logged, needed.map(Vec::as_slice), &names)
@@ -208,7 +208,7 @@ impl Reading<'_> {
         self.log.iter().enumerate().map(record).collect()
     }
 
-    fn record(&self, logged: &Logged, needed: Option<&[Needed]>, names: &Names) -> BoundaryRecord {
+    fn record(&self, logged: &Logged, needed: Option<&[NeededOperations]>, names: &ArrayNames) -> BoundaryRecord {
         let kernel = match logged.moment {
             Moment::Before(index) | Moment::After(index) => self.kernel(index),
             Moment::ProgramEnds => None,
@@ -256,7 +256,7 @@ impl Reading<'_> {
 
     /// Operations that an oracle needs at each logged boundary, by module; `None` if a kernel touches lines outside
     /// every array.
-    fn needed(&self) -> Option<Vec<Vec<Needed>>> {
+    fn needed(&self) -> Option<Vec<Vec<NeededOperations>>> {
         let (program, uses) = (&*self.spec.program, &self.known.uses);
         if program.arrays().is_empty() || uses.values().any(|used| used.elsewhere) {
             return None;
@@ -267,23 +267,25 @@ impl Reading<'_> {
         let mut oracle = Oracle::new(&arrays, &self.known.pages, self.modules(), holds);
         let needed = self.log.iter().map(|logged| match logged.moment {
             Moment::Before(index) => oracle.launch(&self.touching(&program.commands()[index])),
-            Moment::After(_) => vec![Needed::default(); usize::from(self.modules())],
+            Moment::After(_) => vec![NeededOperations::default(); usize::from(self.modules())],
             Moment::ProgramEnds => oracle.end(),
         });
         Some(needed.collect())
     }
 
-    fn touching(&self, command: &Command) -> Vec<Touching> {
+    fn touching(&self, command: &Command) -> Vec<UserAccesses> {
         let program = &*self.spec.program;
         let size = program.line_size();
         let host = |reads: &[std::ops::Range<u64>], writes: &[std::ops::Range<u64>]| {
             let written = lines(writes, size);
             let mut touched = lines(reads, size);
             touched.add(&written);
-            vec![Touching { user: elision::User::Host, touched, written }]
+            vec![UserAccesses { user: elision::User::Host, touched, written }]
         };
         match *command {
-            Command::Launch { kernel, on, .. } => Touching::of_kernel(&self.known.uses[&(kernel, on)], self.modules()),
+            Command::Launch { kernel, on, .. } => {
+                UserAccesses::of_kernel(&self.known.uses[&(kernel, on)], self.modules())
+            }
             Command::Barrier => Vec::new(),
             Command::Host { phase } => {
                 let phase = &program.host_phases()[phase as usize];
@@ -347,16 +349,16 @@ fn lines(addresses: &[std::ops::Range<u64>], size: LineSize) -> LineSet {
 }
 
 /// Arrays by their first line, in address order.
-struct Names(BTreeMap<u64, (u64, String)>);
+struct ArrayNames(BTreeMap<u64, (u64, String)>);
 
-impl Names {
-    fn of(program: &dyn Program) -> Names {
+impl ArrayNames {
+    fn of(program: &dyn Program) -> ArrayNames {
         let size = program.line_size();
         let named = program.arrays().iter().map(|array| {
             let lines = array.lines(size);
             (lines.start.0, (lines.end.0, array.name.clone()))
         });
-        Names(named.collect())
+        ArrayNames(named.collect())
     }
 
     /// Arrays that begin within `structure`.

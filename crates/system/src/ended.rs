@@ -1,22 +1,22 @@
 //! A run after its end: builds the record, or the deadlock report.
 
 use crate::counters::ModuleCounters;
-use crate::elision::{BoundaryRecord, ElisionRecord, Known, Reading};
-use crate::energy::{Energy, Moved};
+use crate::elision::{BoundaryLogReader, BoundaryRecord, ElisionRecord, ProgramUses};
+use crate::energy::{ActivityCounts, Energy};
 use crate::host::{BlocksRecord, PhasesRecord};
 use crate::latency::LatencyRecord;
 use crate::launches;
-use crate::links::Links;
+use crate::links::RunLinks;
 use crate::paging::{CopiesRecord, PagingRecord};
-use crate::partition::{Part, hub};
+use crate::partition::{MachinePart, hub};
 use crate::publication::PublicationRecord;
 use crate::record::{
     DramRecord, GpuRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
 use crate::run::{RunError, RunSpec};
-use crate::stalls::{QueueRecord, QueuedRecord, Slots, StallRecord};
+use crate::stalls::{QueueRecord, QueuedRecord, StallRecord, WarpSlots};
 use crate::timeline::{ModuleTrack, Timeline};
-use crate::utilization::{Busy, UtilizationRecord};
+use crate::utilization::{BusyTimes, UtilizationRecord};
 use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
@@ -35,7 +35,7 @@ use tombolo_types::{Bytes, GpuId, Ps};
 const REPORT_LINES: usize = 40;
 
 /// A run that has ended, by completion or by deadlock, with the engine's statistics.
-pub(crate) struct Ended<'a> {
+pub(crate) struct EndedRun<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) machine: &'a MachineConfig,
     pub(crate) stats: EngineStats,
@@ -44,25 +44,25 @@ pub(crate) struct Ended<'a> {
     pub(crate) follows: bool,
 }
 
-impl Ended<'_> {
+impl EndedRun<'_> {
     /// Operations at kernel boundaries, and their sums.
     pub(crate) fn boundaries(
         &self,
-        known: &Known,
+        known: &ProgramUses,
         processor: &CommandProcessor,
     ) -> (Vec<BoundaryRecord>, ElisionRecord) {
-        let reading = Reading { spec: self.spec, known, log: processor.boundaries().log() };
+        let reading = BoundaryLogReader { spec: self.spec, known, log: processor.boundaries().log() };
         let records = reading.records();
         let sum = reading.sum(&records);
         (records, sum)
     }
 
-    pub(crate) fn record<C: Below<D>, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
+    pub(crate) fn record<C: Below<D>, D: Contents>(&self, parts: &[MachinePart<C, D>]) -> Result<RunRecord, RunError> {
         let hub = hub(parts);
-        let links = Links::of(parts);
+        let links = RunLinks::of(parts);
         let mut events = Digest::default();
         parts.iter().for_each(|part| events.merge(part.digest));
-        let beside = BesideModules { processor: &hub.command_processor, driver: &hub.driver, events };
+        let beside = HubView { processor: &hub.command_processor, driver: &hub.driver, events };
         self.record_of(&modules(parts), &beside, &|modules, end| links.records(self.machine, modules, end))
     }
 
@@ -70,7 +70,7 @@ impl Ended<'_> {
     fn record_of(
         &self,
         all: &[&dyn ModuleCounters],
-        beside: &BesideModules<'_>,
+        beside: &HubView<'_>,
         links: &RecordLinks<'_>,
     ) -> Result<RunRecord, RunError> {
         let modules: Vec<&dyn ModuleCounters> = all.iter().copied().filter(|module| module.cpu().is_none()).collect();
@@ -97,12 +97,12 @@ impl Ended<'_> {
         let (processor, sharing) = (beside.processor, self.spec.design.placement.sharing());
         let end = processor.ended();
         let links = links(&modules, end);
-        let slots = Slots { machine: self.machine, processor, modules: &modules, follows: self.follows };
+        let slots = WarpSlots { machine: self.machine, processor, modules: &modules, follows: self.follows };
         let gpus = launches::gpus(&slots, &links);
-        let busy: Vec<Busy> = modules.iter().map(|module| Busy::of(*module)).collect();
+        let busy: Vec<BusyTimes> = modules.iter().map(|module| BusyTimes::of(*module)).collect();
         let mut latencies = Latencies::default();
         modules.iter().for_each(|module| latencies.merge(&module.sm_shared().latencies));
-        let observed = Observed { gpus: &gpus, busy: &busy, latencies: &latencies };
+        let observed = Observations { gpus: &gpus, busy: &busy, latencies: &latencies };
         let digests = Self::digests(beside.events, (&sm, &l2), (&links, end), &observed);
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
@@ -171,7 +171,7 @@ impl Ended<'_> {
         events: Digest,
         (sm, l2): (&SmStats, &L2Stats),
         (links, end): (&[LinkRecord], Ps),
-        observed: &Observed<'_>,
+        observed: &Observations<'_>,
     ) -> [Digest; 2] {
         let (mut digest, mut statistics) = (events, Digest::default());
         digest.value("end", end.0);
@@ -220,11 +220,11 @@ impl Ended<'_> {
 
     pub(crate) fn timeline<C: Below<D>, D: Contents>(
         &self,
-        parts: &[Part<C, D>],
+        parts: &[MachinePart<C, D>],
         record: &RunRecord,
         window: Ps,
     ) -> Timeline {
-        let tracks = Links::of(parts).tracks(self.machine);
+        let tracks = RunLinks::of(parts).tracks(self.machine);
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
         let end = hub(parts).command_processor.ended();
         let all = modules(parts).into_iter().filter(|module| module.cpu().is_none());
@@ -259,7 +259,7 @@ impl Ended<'_> {
             |name: &str| name.starts_with("host.gpu") || (!name.starts_with("module") && name.ends_with(".out"));
         let gpu_links = links.iter().filter(|link| sends(&link.name)).map(|link| link.bytes).sum();
         let lookups = l2.reads + l2.writes + l2.atomics + l2.atomics_passed - l2.passed;
-        let moved = Moved {
+        let moved = ActivityCounts {
             instructions: sm.warp_instructions,
             l1: Bytes(sm.transactions * line),
             scratchpad_passes: sm.scratchpad_passes,
@@ -274,7 +274,7 @@ impl Ended<'_> {
         Energy::of(&moved, &self.machine.energy)
     }
 
-    fn stuck(&self, beside: &BesideModules<'_>, modules: &[&dyn ModuleCounters]) -> RunError {
+    fn stuck(&self, beside: &HubView<'_>, modules: &[&dyn ModuleCounters]) -> RunError {
         let mut lines = vec![beside.processor.waiting()];
         lines.extend(beside.driver.waiting());
         lines.extend(modules.iter().flat_map(|module| module.waiting()));
@@ -291,25 +291,25 @@ impl Ended<'_> {
 type RecordLinks<'a> = dyn Fn(&[&dyn ModuleCounters], Ps) -> Vec<LinkRecord> + 'a;
 
 /// Components in the hub, and the digest over all events.
-struct BesideModules<'a> {
+struct HubView<'a> {
     processor: &'a CommandProcessor,
     driver: &'a Driver,
     events: Digest,
 }
 
 /// Modules in all partitions, the host's module last.
-fn modules<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> Vec<&dyn ModuleCounters> {
+fn modules<C: Below<D>, D: Contents>(parts: &[MachinePart<C, D>]) -> Vec<&dyn ModuleCounters> {
     parts.iter().flat_map(|part| &part.modules).map(|module| module as &dyn ModuleCounters).collect()
 }
 
 /// Observations that do not influence a run, besides counters.
-struct Observed<'a> {
+struct Observations<'a> {
     gpus: &'a [GpuRecord],
-    busy: &'a [Busy],
+    busy: &'a [BusyTimes],
     latencies: &'a Latencies,
 }
 
-impl Observed<'_> {
+impl Observations<'_> {
     /// Mixes each number into the digest by name.
     fn mix(&self, statistics: &mut Digest) {
         for GpuRecord { name, stalls, .. } in self.gpus {
@@ -324,7 +324,7 @@ impl Observed<'_> {
                 });
             }
         }
-        self.busy.iter().flat_map(Busy::named).for_each(|(name, value)| statistics.value(&name, value));
+        self.busy.iter().flat_map(BusyTimes::named).for_each(|(name, value)| statistics.value(&name, value));
         for served in Served::ALL {
             let (named, served) = (self.latencies.of(served).named(), served.name());
             named.for_each(|(name, value)| statistics.value(&format!("latency.{served}.{name}"), value));

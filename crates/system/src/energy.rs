@@ -19,7 +19,7 @@ use tombolo_types::{Attojoules, Bytes};
 
 /// Activity counts for each part of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct ActivityCounts {
     /// Warp instructions issued.
     pub instructions: u64,
     /// Bytes moved by L1s, to and from registers, in whole lines.
@@ -68,7 +68,7 @@ pub struct Energy {
 
 impl Energy {
     /// Energy for the activity in `moved`, with the energies per access in `each`.
-    pub fn of(moved: &Moved, each: &EnergyConfig) -> Energy {
+    pub fn of(moved: &ActivityCounts, each: &EnergyConfig) -> Energy {
         let bits = |bytes: Bytes, per_bit: Attojoules| per_bit.picojoules_of(bytes.0 * 8);
         let Traffic { l1_l2, l2_l3 } = moved.traffic;
         let fetches = f64::from(each.l1i_instructions_per_fetch);
@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_byte_between_gpus_costs_eighty_picojoules() {
-        let energy = Energy::of(&Moved { gpu_links: Bytes(1), ..Moved::default() }, &energies("hmg-4x4"));
+        let energy =
+            Energy::of(&ActivityCounts { gpu_links: Bytes(1), ..ActivityCounts::default() }, &energies("hmg-4x4"));
         assert_eq!(energy, Energy { gpu_links: 80.0, ..Energy::default() });
     }
 
@@ -111,8 +112,17 @@ mod tests {
         let line = Bytes(128);
         let traffic = Traffic { l1_l2: line, l2_l3: line };
         let (l1, l2, l2_fills, l3, dram) = (line, line, line, line, line);
-        let moved =
-            Moved { instructions: 8, l1, scratchpad_passes: 9, l2, l2_fills, l3, traffic, dram, ..Moved::default() };
+        let moved = ActivityCounts {
+            instructions: 8,
+            l1,
+            scratchpad_passes: 9,
+            l2,
+            l2_fills,
+            l3,
+            traffic,
+            dram,
+            ..ActivityCounts::default()
+        };
         let energy = Energy::of(&moved, &energies("hmg-4x4"));
         assert_eq!(energy, Energy { l1: 5990.4, l2: 15_851.52, dram: 4014.08, ..Energy::default() });
         assert_eq!(energy.total(), 5990.4 + 15_851.52 + 4014.08);

@@ -17,7 +17,7 @@
 //! kernel in a trace, because traces name no arrays. Host accesses are labelled exactly, regardless of the kind: the
 //! driver knows them.
 
-use crate::uses::{ArrayUse, KernelUse, KernelUses, Touched};
+use crate::uses::{ArrayUse, KernelUse, KernelUses, LineAccesses};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 pub use tombolo_design::elision::Labelling;
@@ -77,7 +77,7 @@ pub struct KernelLabels {
 
 /// An array and its line set, for use in labels.
 #[derive(Clone, Debug)]
-struct Structure {
+struct LabelledArray {
     /// The array's lines; `None` if it is empty.
     lines: Option<Lines>,
     bytes: u64,
@@ -90,7 +90,7 @@ struct Structure {
 /// The labels for a program.
 #[derive(Clone, Debug)]
 pub struct Labels {
-    structures: Vec<Structure>,
+    structures: Vec<LabelledArray>,
     /// Labels by kernel and target modules.
     kernels: FxHashMap<(u32, On), KernelLabels>,
     phases: Vec<KernelLabels>,
@@ -115,8 +115,8 @@ impl Labels {
         }
         let is_kept = |array: &ArrayUse| config.drop != Some(&*arrays[array.array as usize].name);
         let size = program.line_size();
-        let structure = |array: &ArrayInfo| Structure::of(array, size, pages, modules);
-        let structures: Vec<Structure> = arrays.iter().map(structure).collect();
+        let structure = |array: &ArrayInfo| LabelledArray::of(array, size, pages, modules);
+        let structures: Vec<LabelledArray> = arrays.iter().map(structure).collect();
         let kernel = |used: &KernelUse| kernel_labels(used, is_kept, &structures, size, config.labelling);
         let host = |accesses: &[(&[Range<u64>], Mode)]| host_labels(accesses, &structures, size);
         let copies = program.commands().iter().filter_map(|command| match *command {
@@ -172,10 +172,10 @@ fn named(arrays: &[ArrayInfo], name: &str) -> Result<(), LabelError> {
     Err(LabelError::Array { array: name.to_owned(), known })
 }
 
-impl Structure {
-    fn of(array: &ArrayInfo, size: LineSize, pages: &PageTable, modules: u8) -> Structure {
+impl LabelledArray {
+    fn of(array: &ArrayInfo, size: LineSize, pages: &PageTable, modules: u8) -> LabelledArray {
         let range = array.lines(size);
-        Structure {
+        LabelledArray {
             lines: (!range.is_empty()).then(|| Lines::new(range.start, range.end)),
             bytes: array.bytes,
             element: u64::from(array.element.unwrap_or(1)),
@@ -215,14 +215,14 @@ pub(crate) fn homes(range: &Range<Line>, pages: &PageTable, modules: u8) -> Vec<
     homes.into_iter().map(|lines| lines.into_iter().collect()).collect()
 }
 
-fn mode_of(touched: &Touched) -> Mode {
+fn mode_of(touched: &LineAccesses) -> Mode {
     if touched.written.is_empty() { Mode::Read } else { Mode::ReadWrite }
 }
 
 fn kernel_labels(
     used: &KernelUse,
     is_kept: impl Fn(&ArrayUse) -> bool,
-    structures: &[Structure],
+    structures: &[LabelledArray],
     size: LineSize,
     labelling: Labelling,
 ) -> KernelLabels {
@@ -236,7 +236,7 @@ fn kernel_labels(
 }
 
 /// Uses of an array in a kernel on the modules `on`.
-fn uses(array: &ArrayUse, structure: &Structure, on: ModuleSet, size: LineSize, labelling: Labelling) -> Vec<Use> {
+fn uses(array: &ArrayUse, structure: &LabelledArray, on: ModuleSet, size: LineSize, labelling: Labelling) -> Vec<Use> {
     let modes = array.modules.iter().map(mode_of);
     let of_kernel = modes.max().expect("a machine has modules");
     let touched = || (0..=u8::MAX).map(ModuleId).zip(&array.modules);
@@ -262,7 +262,7 @@ fn uses(array: &ArrayUse, structure: &Structure, on: ModuleSet, size: LineSize, 
 }
 
 /// Labels for host accesses; no labels if any access lies outside every array.
-fn host_labels(accesses: &[(&[Range<u64>], Mode)], structures: &[Structure], size: LineSize) -> KernelLabels {
+fn host_labels(accesses: &[(&[Range<u64>], Mode)], structures: &[LabelledArray], size: LineSize) -> KernelLabels {
     let mut found: FxHashMap<u32, (Mode, Vec<Lines>)> = FxHashMap::default();
     let mut knows = true;
     for (addresses, mode) in accesses.iter().flat_map(|&(ranges, mode)| ranges.iter().map(move |range| (range, mode))) {

@@ -2,8 +2,8 @@
 
 use crate::counters::ModuleCounters;
 use crate::record::{GpuRecord, KernelRecord, LinkRecord, ModuleRecord};
-use crate::stalls::Slots;
-use crate::time::{Span, Split, TimeRecord, union};
+use crate::stalls::WarpSlots;
+use crate::time::{Span, TimeRecord, TimeSplit, union};
 use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
 use tombolo_model::pace::{KernelStats, Pace};
 use tombolo_types::GpuId;
@@ -20,7 +20,7 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     let copies = processor.copies().iter().chain(around);
     let copies: Vec<Span> = copies.map(span).collect();
     let whole = processor.ended();
-    let mut split = Split::of(&kernels, &copies, &[], whole);
+    let mut split = TimeSplit::of(&kernels, &copies, &[], whole);
     // Copies sent after the last kernel belong to the region, because other GPUs need the data. Copies from the host
     // for the first kernel also belong to it.
     let opened = processor.kernels().iter().map(|kernel| kernel.start);
@@ -35,8 +35,8 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
 }
 
 /// Builds a record for each launch, in launch order.
-pub(crate) fn records(program: &dyn Program, slots: &Slots<'_>) -> Vec<KernelRecord> {
-    let Slots { machine, processor, modules, .. } = *slots;
+pub(crate) fn records(program: &dyn Program, slots: &WarpSlots<'_>) -> Vec<KernelRecord> {
+    let WarpSlots { machine, processor, modules, .. } = *slots;
     let named = program.kernels();
     let topology = &machine.topology;
     let launches = processor.kernels().iter().enumerate();
@@ -66,8 +66,8 @@ pub(crate) fn records(program: &dyn Program, slots: &Slots<'_>) -> Vec<KernelRec
 }
 
 /// Builds a record for each GPU; `slots` and `links` belong to the same run.
-pub(crate) fn gpus(slots: &Slots<'_>, links: &[LinkRecord]) -> Vec<GpuRecord> {
-    let Slots { machine, processor, modules, .. } = *slots;
+pub(crate) fn gpus(slots: &WarpSlots<'_>, links: &[LinkRecord]) -> Vec<GpuRecord> {
+    let WarpSlots { machine, processor, modules, .. } = *slots;
     let of_gpu = modules.chunks(usize::from(machine.topology.modules_per_gpu));
     let record = |(gpu, modules): (GpuId, &[&dyn ModuleCounters])| {
         let name = gpu.to_string();
@@ -87,8 +87,8 @@ pub(crate) fn gpus(slots: &Slots<'_>, links: &[LinkRecord]) -> Vec<GpuRecord> {
 }
 
 /// Builds a record for each module in each GPU.
-pub(crate) fn modules(slots: &Slots<'_>) -> Vec<ModuleRecord> {
-    let Slots { machine, processor, modules, .. } = *slots;
+pub(crate) fn modules(slots: &WarpSlots<'_>) -> Vec<ModuleRecord> {
+    let WarpSlots { machine, processor, modules, .. } = *slots;
     let record = |module: &&dyn ModuleCounters| {
         let (l2, dram, sms) = (module.l2_stats(), module.dram(), module.sms());
         let sms = || sms.iter().map(|sm| sm.stats);

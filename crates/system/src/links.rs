@@ -1,7 +1,7 @@
 //! The links between GPUs in a run: construction and records.
 
 use crate::counters::ModuleCounters;
-use crate::partition::{Part, hub};
+use crate::partition::{MachinePart, hub};
 use crate::record::LinkRecord;
 use crate::timeline::Track;
 use tombolo_design::Built;
@@ -39,16 +39,16 @@ pub(crate) fn ways(machine: &MachineConfig, layout: Layout, window: Option<Ps>) 
 }
 
 /// The links in a run that has ended.
-pub(crate) struct Links<'a, D: Contents> {
+pub(crate) struct RunLinks<'a, D: Contents> {
     fabric: &'a Fabric<D>,
     /// GPU ports by GPU and [`Way`], if modelled as separate components.
     ways: Vec<&'a GpuWay>,
 }
 
-impl<'a, D: Contents> Links<'a, D> {
+impl<'a, D: Contents> RunLinks<'a, D> {
     /// Collects the links from all partitions in the machine.
-    pub(crate) fn of<C: Below<D>>(parts: &'a [Part<C, D>]) -> Links<'a, D> {
-        Links { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
+    pub(crate) fn of<C: Below<D>>(parts: &'a [MachinePart<C, D>]) -> RunLinks<'a, D> {
+        RunLinks { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
     }
 
     /// Counters for a GPU's link in one direction; a host in the fabric counts as a GPU.

@@ -18,7 +18,7 @@ use tombolo_types::{Line, ModuleId};
 
 /// Operations needed by a module's L2 at a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needed {
+pub struct NeededOperations {
     /// An invalidation.
     pub invalidate: bool,
     /// A flush.
@@ -27,7 +27,7 @@ pub struct Needed {
 
 /// Lines present in a module's L2, and the subsets dirty or possibly stale.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct CacheContents {
     lines: LineSet,
     dirty: LineSet,
     /// Copies that may be old.
@@ -36,7 +36,7 @@ struct Held {
 
 /// Lines touched by a user between two boundaries.
 #[derive(Clone, Debug)]
-pub struct Touching {
+pub struct UserAccesses {
     /// The user: a module or the host.
     pub user: User,
     /// Lines that the user touches.
@@ -47,7 +47,7 @@ pub struct Touching {
 
 /// The oracle's state at a boundary in the program.
 pub struct Oracle {
-    held: Vec<Held>,
+    held: Vec<CacheContents>,
     /// For each module, the lines that its L2 may hold, based on page homes; `None` if it may hold any line.
     homes: Option<Vec<LineSet>>,
     /// True if an L2 holds anything that needs boundary operations.
@@ -65,7 +65,7 @@ impl Oracle {
             all
         };
         Oracle {
-            held: vec![Held::default(); usize::from(modules)],
+            held: vec![CacheContents::default(); usize::from(modules)],
             homes: (holds == Holds::Own).then(at_homes),
             holds_any: holds != Holds::Nothing,
         }
@@ -73,9 +73,9 @@ impl Oracle {
 
     /// Returns the operations needed before the given accesses, by module. Performs these operations, then the
     /// accesses.
-    pub fn launch(&mut self, uses: &[Touching]) -> Vec<Needed> {
+    pub fn launch(&mut self, uses: &[UserAccesses]) -> Vec<NeededOperations> {
         if !self.holds_any {
-            return vec![Needed::default(); self.held.len()];
+            return vec![NeededOperations::default(); self.held.len()];
         }
         let own = |module: ModuleId| uses.iter().filter(move |touching| touching.user == User::Module(module));
         let others = |module: ModuleId| uses.iter().filter(move |touching| touching.user != User::Module(module));
@@ -90,7 +90,7 @@ impl Oracle {
             if flush {
                 held.dirty = LineSet::default();
             }
-            needed.push(Needed { invalidate, flush });
+            needed.push(NeededOperations { invalidate, flush });
         }
         for (module, held) in modules().zip(&mut self.held) {
             let keeps = |lines: &LineSet| match &self.homes {
@@ -109,14 +109,14 @@ impl Oracle {
     }
 
     /// Operations needed at the program's end: no line stays dirty.
-    pub fn end(&self) -> Vec<Needed> {
-        self.held.iter().map(|held| Needed { invalidate: false, flush: !held.dirty.is_empty() }).collect()
+    pub fn end(&self) -> Vec<NeededOperations> {
+        self.held.iter().map(|held| NeededOperations { invalidate: false, flush: !held.dirty.is_empty() }).collect()
     }
 }
 
-impl Touching {
+impl UserAccesses {
     /// Lines that each module touches in a kernel.
-    pub fn of_kernel(kernel: &KernelUse, modules: u8) -> Vec<Touching> {
+    pub fn of_kernel(kernel: &KernelUse, modules: u8) -> Vec<UserAccesses> {
         let of_module = |module: ModuleId| {
             let (mut touched, mut written) = (LineSet::default(), LineSet::default());
             for array in &kernel.arrays {
@@ -125,7 +125,7 @@ impl Touching {
                 touched.add(&one.written);
                 written.add(&one.written);
             }
-            Touching { user: User::Module(module), touched, written }
+            UserAccesses { user: User::Module(module), touched, written }
         };
         (0..modules).map(ModuleId).map(of_module).collect()
     }
@@ -140,16 +140,16 @@ mod tests {
         if first == end { LineSet::default() } else { Lines::new(Line(first), Line(end)).into() }
     }
 
-    fn by(user: u8, touched: (u64, u64), written: (u64, u64)) -> Touching {
+    fn by(user: u8, touched: (u64, u64), written: (u64, u64)) -> UserAccesses {
         let user = if user == u8::MAX { User::Host } else { User::Module(ModuleId(user)) };
-        Touching { user, touched: set(touched.0, touched.1), written: set(written.0, written.1) }
+        UserAccesses { user, touched: set(touched.0, touched.1), written: set(written.0, written.1) }
     }
 
     /// For each launch, the invalidating and the flushing modules; the last entry holds the modules that flush at the
     /// end.
-    fn needed(mut oracle: Oracle, launches: &[Vec<Touching>]) -> Vec<(Vec<usize>, Vec<usize>)> {
-        let told = |needed: Vec<Needed>| {
-            let those = |wanted: fn(&Needed) -> bool| {
+    fn needed(mut oracle: Oracle, launches: &[Vec<UserAccesses>]) -> Vec<(Vec<usize>, Vec<usize>)> {
+        let told = |needed: Vec<NeededOperations>| {
+            let those = |wanted: fn(&NeededOperations) -> bool| {
                 needed.iter().enumerate().filter(|(_, one)| wanted(one)).map(|(module, _)| module).collect()
             };
             (those(|one| one.invalidate), those(|one| one.flush))

@@ -67,12 +67,12 @@ impl<C: Below<D>, D: Contents> Hub<C, D> {
 }
 
 /// The machine's hub, found in its partitions.
-pub(crate) fn hub<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> &Hub<C, D> {
+pub(crate) fn hub<C: Below<D>, D: Contents>(parts: &[MachinePart<C, D>]) -> &Hub<C, D> {
     parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub")
 }
 
 /// Components split off from a module into a separate partition.
-pub enum Apart<C: Below<D>, D: Contents> {
+pub enum SplitComponents<C: Below<D>, D: Contents> {
     /// SMs.
     Sms(Box<SmsApart<C, D>>),
     /// Groups of slices.
@@ -80,7 +80,7 @@ pub enum Apart<C: Below<D>, D: Contents> {
 }
 
 /// A partition: neighbouring modules, GPU ports or the hub, or all three; or components split off from a module.
-pub struct Part<C: Below<D>, D: Contents> {
+pub struct MachinePart<C: Below<D>, D: Contents> {
     /// Kind and digest mark for each component in the machine, indexed by component id.
     places: Arc<[(Place, Mark)]>,
     /// Id of the first module in the partition.
@@ -88,7 +88,7 @@ pub struct Part<C: Below<D>, D: Contents> {
     /// The partition's modules, in ascending order from `first`.
     pub modules: Vec<Module<C, D>>,
     /// Components split off from their module into this partition.
-    pub(crate) apart: Option<Apart<C, D>>,
+    pub(crate) apart: Option<SplitComponents<C, D>>,
     /// Index of the first GPU port in the partition, numbered by [`way_index`].
     pub(crate) first_way: usize,
     /// The partition's GPU ports, by GPU and [`Way`], in ascending order from `first_way`.
@@ -102,7 +102,7 @@ pub struct Part<C: Below<D>, D: Contents> {
     hints: bool,
 }
 
-impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
+impl<C: Below<D>, D: Contents> Partition for MachinePart<C, D> {
     type Message = Message<D>;
 
     #[inline]
@@ -114,8 +114,8 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
         }
         match place {
             Place::Module(module, unit) => match (&mut self.apart, unit) {
-                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.handle(sm, event, out),
-                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.handle(slice, event, out),
+                (Some(SplitComponents::Sms(sms)), Unit::Sm(sm)) => sms.handle(sm, event, out),
+                (Some(SplitComponents::Slices(slices)), Unit::Slice(slice)) => slices.handle(slice, event, out),
                 _ => {
                     let index = self.module(module);
                     self.modules[index].handle(unit, event, out);
@@ -146,8 +146,8 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     fn prefetch(&self, event: &Event<Message<D>>) {
         if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
             match (&self.apart, unit) {
-                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.prefetch(sm, &event.message),
-                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.prefetch(slice, &event.message),
+                (Some(SplitComponents::Sms(sms)), Unit::Sm(sm)) => sms.prefetch(sm, &event.message),
+                (Some(SplitComponents::Slices(slices)), Unit::Slice(slice)) => slices.prefetch(slice, &event.message),
                 _ => self.modules[self.module(module)].prefetch(unit, &event.message),
             }
         }
@@ -157,18 +157,20 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     fn prefetch_found(&self, event: &Event<Message<D>>) {
         if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
             match (&self.apart, unit) {
-                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.prefetch_found(sm, &event.message),
-                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.prefetch_found(slice, &event.message),
+                (Some(SplitComponents::Sms(sms)), Unit::Sm(sm)) => sms.prefetch_found(sm, &event.message),
+                (Some(SplitComponents::Slices(slices)), Unit::Slice(slice)) => {
+                    slices.prefetch_found(slice, &event.message)
+                }
                 _ => self.modules[self.module(module)].prefetch_found(unit, &event.message),
             }
         }
     }
 }
 
-impl<C: Below<D>, D: Contents> Part<C, D> {
+impl<C: Below<D>, D: Contents> MachinePart<C, D> {
     /// An empty partition.
-    pub(crate) fn new(places: Arc<[(Place, Mark)]>, watch: D::Watch, hints: bool) -> Part<C, D> {
-        Part {
+    pub(crate) fn new(places: Arc<[(Place, Mark)]>, watch: D::Watch, hints: bool) -> MachinePart<C, D> {
+        MachinePart {
             places,
             first: 0,
             modules: Vec::new(),
@@ -194,12 +196,12 @@ pub(crate) fn way_index(gpu: GpuId, way: Way) -> usize {
 }
 
 /// Returns split-off components to their modules. The digests stay in their partitions.
-pub fn join<C: Below<D>, D: Contents>(parts: &mut [Part<C, D>]) {
+pub fn join<C: Below<D>, D: Contents>(parts: &mut [MachinePart<C, D>]) {
     let mut module = 0;
     for index in 0..parts.len() {
         match parts[index].apart.take() {
-            Some(Apart::Sms(sms)) => parts[module].modules[0].take_sms(*sms),
-            Some(Apart::Slices(slices)) => parts[module].modules[0].take_slices(*slices),
+            Some(SplitComponents::Sms(sms)) => parts[module].modules[0].take_sms(*sms),
+            Some(SplitComponents::Slices(slices)) => parts[module].modules[0].take_slices(*slices),
             None if parts[index].modules.is_empty() => {}
             None => module = index,
         }

@@ -10,7 +10,7 @@ mod logical_time;
 
 pub use first_touch::{FirstTouch, TouchOrder};
 
-use crate::movement::Walk;
+use crate::movement::MovementWalk;
 use crate::survey::{Reader, survey};
 use crate::uses::Uses;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub fn place_beside(
             first.pages()
         }
         Placement::UnifiedMemoryHints(_) => {
-            let mut moved = Walk::new(order());
+            let mut moved = MovementWalk::new(order());
             beside(&mut moved, readers)?;
             moved.finish().hints(program).1
         }
@@ -101,7 +101,7 @@ pub fn place_beside(
             all.extend(uses.as_mut().map(|uses| uses as &mut dyn Reader));
             readers.iter_mut().for_each(|reader| all.push(&mut **reader));
             walk(&mut all)?;
-            let copied = copied::Copied { program, modules, lines_per_page, ranges };
+            let copied = copied::CopiedPlacement { program, modules, lines_per_page, ranges };
             copied.pages(first.touches(), uses.map(Uses::finish))
         }
         Placement::UnifiedMemoryCuda6(_) => {

@@ -1,18 +1,18 @@
 //! A single run: a machine, a design, a program.
 
 use crate::checker::{Checker, LaunchOrder, Versions};
-use crate::cut::{Cut, Parts};
-use crate::elision::{self, BoundaryRecord, Known};
-use crate::ended::Ended;
+use crate::cut::{Cut, SplitCounts};
+use crate::elision::{self, BoundaryRecord, ProgramUses};
+use crate::ended::EndedRun;
 use crate::fit;
 use crate::hints;
 use crate::iteration::IterationRecord;
 use crate::labels::LabelError;
 use crate::links;
-use crate::partition::{self, Hub, Part, join, layout};
+use crate::partition::{self, Hub, MachinePart, join, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
-use crate::schedule::{Scheduled, scheduled};
+use crate::schedule::{ScheduleWithNotes, scheduled};
 use crate::start;
 use crate::subscribed::subscribed;
 use crate::timeline::Timeline;
@@ -145,7 +145,7 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run_beside(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<()>(spec, Extras { spare: Some(spare), ..Extras::default() }, &())?.record)
+    Ok(dispatch::<()>(spec, RunOptions { spare: Some(spare), ..RunOptions::default() }, &())?.record)
 }
 
 /// Runs a program to its end, starting with the fitting part of `resident` in the machine's memory-side caches.
@@ -153,7 +153,7 @@ pub fn run_beside(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> 
 /// # Errors
 /// See [`RunError`].
 pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<()>(spec, Extras { resident, ..Extras::default() }, &())?.record)
+    Ok(dispatch::<()>(spec, RunOptions { resident, ..RunOptions::default() }, &())?.record)
 }
 
 /// Runs a program to its end and logs the operations at each kernel boundary, regardless of elision in the design. The
@@ -162,7 +162,7 @@ pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunE
 /// # Errors
 /// See [`RunError`].
 pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), RunError> {
-    let finished = dispatch::<()>(spec, Extras { logs: true, ..Extras::default() }, &())?;
+    let finished = dispatch::<()>(spec, RunOptions { logs: true, ..RunOptions::default() }, &())?;
     Ok((finished.record, finished.boundaries))
 }
 
@@ -173,7 +173,7 @@ pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), Ru
 /// # Errors
 /// See [`RunError`].
 pub fn run_followed(spec: &RunSpec) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<Versions>(spec, Extras { follows: true, ..Extras::default() }, &None)?.record)
+    Ok(dispatch::<Versions>(spec, RunOptions { follows: true, ..RunOptions::default() }, &None)?.record)
 }
 
 /// Runs a program to its end and records the activity in links, modules and GPUs over time, in windows of length
@@ -182,7 +182,7 @@ pub fn run_followed(spec: &RunSpec) -> Result<RunRecord, RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), RunError> {
-    let finished = dispatch::<()>(spec, Extras { window: Some(window), ..Extras::default() }, &())?;
+    let finished = dispatch::<()>(spec, RunOptions { window: Some(window), ..RunOptions::default() }, &())?;
     Ok((finished.record, finished.timeline.expect("it was asked for")))
 }
 
@@ -215,7 +215,7 @@ pub fn run_watched<D: Contents>(
     watch: &D::Watch,
     broken: impl Into<Broken>,
 ) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<D>(spec, Extras { broken: broken.into(), ..Extras::default() }, watch)?.record)
+    Ok(dispatch::<D>(spec, RunOptions { broken: broken.into(), ..RunOptions::default() }, watch)?.record)
 }
 
 /// Rules broken on purpose.
@@ -271,7 +271,7 @@ impl From<BrokenPublication> for Broken {
 
 /// Optional inputs: warm caches, an injected fault, a timeline, load tracking, additional threads.
 #[derive(Clone, Copy, Default)]
-struct Extras<'a> {
+struct RunOptions<'a> {
     /// Contents of memory-side caches at the start.
     resident: &'a [Resident],
     /// Rules broken on purpose.
@@ -287,7 +287,7 @@ struct Extras<'a> {
 }
 
 /// Results of a run.
-struct Finished {
+struct RunOutput {
     record: RunRecord,
     /// The timeline, if requested.
     timeline: Option<Timeline>,
@@ -296,7 +296,7 @@ struct Finished {
 }
 
 /// Selects the protocol and runs the simulation with it.
-fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
+fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Watch) -> Result<RunOutput, RunError> {
     fit::check(spec)?;
     start::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
@@ -305,7 +305,7 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
         publishes.rules.broken = extras.broken.publication;
     }
     let elides = matches!(built.boundaries, Decider::Table { .. });
-    let known = if elides || extras.logs { Some(Known::find(spec)?) } else { None };
+    let known = if elides || extras.logs { Some(ProgramUses::find(spec)?) } else { None };
     let pages = match (&known, &spec.pages) {
         (Some(known), _) => Arc::clone(known.pages()),
         (None, Some(pages)) => Arc::clone(pages),
@@ -365,15 +365,15 @@ struct Simulation<'a, D: Contents> {
     pages: Arc<PageTable>,
     boundaries: Boundaries,
     /// Array uses and pages in the program, if boundaries are logged.
-    known: Option<Known>,
-    scheduled: Scheduled,
+    known: Option<ProgramUses>,
+    scheduled: ScheduleWithNotes,
     subscribed: Vec<(Page, ModuleSet)>,
-    extras: Extras<'a>,
+    extras: RunOptions<'a>,
     watch: &'a D::Watch,
 }
 
 impl<D: Contents> Visitor for Simulation<'_, D> {
-    type Output = Result<Finished, RunError>;
+    type Output = Result<RunOutput, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
         self.simulate(protocol)
@@ -385,24 +385,31 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
 }
 
 impl<D: Contents> Simulation<'_, D> {
-    fn simulate<C: Below<D>>(self, protocol: C) -> Result<Finished, RunError> {
+    fn simulate<C: Below<D>>(self, protocol: C) -> Result<RunOutput, RunError> {
         let Simulation { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&built);
-        let Scheduled { schedule, first_iteration, notes } = scheduled;
+        let ScheduleWithNotes { schedule, first_iteration, notes } = scheduled;
         let driver = driver(&built, &pages, &schedule, subscribed);
         let map = map(&built, &machine, Arc::clone(&pages));
         let (follows, extents) = (extras.follows, boundaries.extents());
         let transfers = Transfers::default();
-        let shared =
-            Shared { map: &map, follows, extents, schedule: &schedule, driver: &driver, watch, transfers: &transfers };
+        let shared = ModuleInputs {
+            map: &map,
+            follows,
+            extents,
+            schedule: &schedule,
+            driver: &driver,
+            watch,
+            transfers: &transfers,
+        };
         let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
         start::fill(spec, &pages, &mut modules)?;
         extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
         let ways = links::ways(&machine, layout, extras.window);
-        let hub = Beside { fabric, ways, boundaries, driver, schedule, transfers };
+        let hub = HubParts { fabric, ways, boundaries, driver, schedule, transfers };
         let threads = extras.spare.map_or(spec.threads, |spare| 1 + spare.count());
         let mut engine = build(spec, &built, hub, (protocol, watch), &map, (modules, threads));
         let started = Instant::now();
@@ -413,19 +420,19 @@ impl<D: Contents> Simulation<'_, D> {
         let wall = started.elapsed().as_secs_f64();
         let mut parts = engine.into_partitions();
         join(&mut parts);
-        let ended = Ended { spec, machine: &machine, stats, wall, follows };
+        let ended = EndedRun { spec, machine: &machine, stats, wall, follows };
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
         let processor = &partition::hub(&parts).command_processor;
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, processor)).unzip();
         let iteration = first_iteration.and_then(|last| IterationRecord::new(&*spec.program, last, &record));
         let record = RunRecord { elision, iteration, notes, ..record };
-        Ok(Finished { record, timeline, boundaries: boundaries.unwrap_or_default() })
+        Ok(RunOutput { record, timeline, boundaries: boundaries.unwrap_or_default() })
     }
 }
 
 /// Data common to all modules.
-struct Shared<'a, D: Contents> {
+struct ModuleInputs<'a, D: Contents> {
     map: &'a Map,
     /// True if load latencies are tracked.
     follows: bool,
@@ -437,7 +444,7 @@ struct Shared<'a, D: Contents> {
 }
 
 /// Components outside the modules.
-struct Beside<D: Contents> {
+struct HubParts<D: Contents> {
     fabric: Fabric<D>,
     ways: Vec<GpuWay>,
     boundaries: Boundaries,
@@ -473,7 +480,7 @@ fn modules<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
     protocol: C,
-    shared: &Shared<'_, D>,
+    shared: &ModuleInputs<'_, D>,
 ) -> Vec<Module<C, D>> {
     let layout = layout(built);
     let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
@@ -531,16 +538,16 @@ fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resid
 fn build<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    Beside { fabric, ways, boundaries, driver, schedule, transfers }: Beside<D>,
+    HubParts { fabric, ways, boundaries, driver, schedule, transfers }: HubParts<D>,
     (protocol, watch): (C, &D::Watch),
     map: &Map,
     (modules, threads): (Vec<Module<C, D>>, usize),
-) -> Engine<Part<C, D>> {
+) -> Engine<MachinePart<C, D>> {
     let (machine, turns) = (&built.machine, built.turning.is_some());
     let layout = layout(built);
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
-    let cut = Cut::of(machine, layout, threads, Parts::most(&modules, layout));
+    let cut = Cut::of(machine, layout, threads, SplitCounts::most(&modules, layout));
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), (watch.clone(), transfers));
     let partitions = cut.partitions(built, modules, (ways, hub), hints::help(machine));
     let mut engine = Engine::new(partitions, cut.homes(machine, layout), cut.lookahead(machine, layout));

@@ -2,7 +2,7 @@
 //!
 //! Sampled launches run whole, on pages placed as in the full program. Each runs after enough earlier launches to warm
 //! the caches for it. `plan` chooses the launches. `demand` measures each kernel's work and lines, by which launches
-//! are classified. `estimate` computes the total time and its error. `thinned` is the reduced program.
+//! are classified. `estimate` computes the total time and its error. `reduced_program` is the program that runs.
 //!
 //! If sampling is impossible, or saves little, the program runs whole and the record states the reason. The design must
 //! not depend on earlier launches except through cache contents; launches must run one after another, with the machine
@@ -13,18 +13,18 @@
 mod demand;
 mod estimate;
 mod plan;
-mod thinned;
+mod reduced_program;
 
 use crate::placement::place;
 use crate::record::{HostRecord, KernelRecord, RunRecord};
 use crate::run::{RunError, RunSpec, run, run_beside};
 use crate::time::{TimeChoice, TimeRecord};
 pub use demand::Demands;
-use estimate::{Estimate, Taken};
+use estimate::{Estimate, LaunchTimes};
 use plan::{Plan, Population, Refusal};
+use reduced_program::ReducedProgram;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use thinned::Thinned;
 use tombolo_design::{DesignConfig, Elision, Placement};
 use tombolo_engine::Spare;
 use tombolo_model::page_table::PageTable;
@@ -117,7 +117,7 @@ impl Told {
 /// # Errors
 /// See [`RunError`].
 pub fn run_sampled(spec: &RunSpec, demands: Option<&Demands>, spare: Option<&Spare>) -> Result<RunRecord, RunError> {
-    let reason = match Choice::of(spec, demands)? {
+    let reason = match SampleSetup::of(spec, demands)? {
         Ok(choice) => match choice.record(spec, spare)? {
             Ok(record) => return Ok(record),
             Err(reason) => reason,
@@ -142,7 +142,7 @@ pub fn run_sampled(spec: &RunSpec, demands: Option<&Demands>, spare: Option<&Spa
 /// # Errors
 /// See [`RunError`].
 pub fn refusal(spec: &RunSpec, demands: Option<&Demands>) -> Result<Option<String>, RunError> {
-    Ok(Choice::of(spec, demands)?.err())
+    Ok(SampleSetup::of(spec, demands)?.err())
 }
 
 fn simulate(spec: &RunSpec, spare: Option<&Spare>) -> Result<RunRecord, RunError> {
@@ -180,14 +180,14 @@ fn refused(design: &DesignConfig, program: &dyn Program) -> Option<&'static str>
 }
 
 /// The launches that represent the whole program.
-struct Choice {
+struct SampleSetup {
     plan: Plan,
     population: Population,
 }
 
-impl Choice {
+impl SampleSetup {
     /// Chooses launches for the program in `spec`, or returns the reason against sampling.
-    fn of(spec: &RunSpec, demands: Option<&Demands>) -> Result<Result<Choice, String>, RunError> {
+    fn of(spec: &RunSpec, demands: Option<&Demands>) -> Result<Result<SampleSetup, String>, RunError> {
         if let Some(reason) = refused(&spec.design, &*spec.program) {
             return Ok(Err(reason.to_owned()));
         }
@@ -205,7 +205,7 @@ impl Choice {
         };
         let population = Population::of(spec.program.kernels(), demands, &order);
         Ok(match Plan::of(&population) {
-            Ok(plan) => Ok(Choice { plan, population }),
+            Ok(plan) => Ok(SampleSetup { plan, population }),
             Err(Refusal::Few) => Err(few(order.len())),
             Err(Refusal::Much(share)) => Err(much(share)),
         })
@@ -237,7 +237,7 @@ impl Sampler<'_> {
         let keeps = plan.long(population);
         let ((record, seconds), (again, more)) = (self.run(&keeps)?, self.run(&plan.short)?);
         let (long, short) = (taken(&keeps, &record.kernels), taken(&plan.short, &again.kernels));
-        let estimate = Taken { plan, population, long: &long, short: &short }.estimate();
+        let estimate = LaunchTimes { plan, population, long: &long, short: &short }.estimate();
         let ran: f64 = long.iter().sum();
         if (record.time.kernels_s - ran).abs() > ROUNDING * ran {
             return Ok(Err("kernel boundaries take time outside of launches".to_owned()));
@@ -255,7 +255,7 @@ impl Sampler<'_> {
 
     /// Runs the launches kept in `keeps`; returns the record and the seconds spent on the host.
     fn run(&self, keeps: &[bool]) -> Result<(RunRecord, f64), RunError> {
-        let program = Arc::new(Thinned::new(&self.spec.program, keeps));
+        let program = Arc::new(ReducedProgram::new(&self.spec.program, keeps));
         let record =
             simulate(&RunSpec { program, pages: Some(Arc::clone(&self.pages)), ..self.spec.clone() }, self.spare)?;
         let seconds = record.host.wall_s;

@@ -1,6 +1,6 @@
 //! Actions around a program's commands, as required by the design's policy for sharing memory between GPUs.
 
-use crate::movement::{HostCopier, Movement as Moved};
+use crate::movement::{HostCopier, Movement as ProgramMovement};
 use crate::placement::TouchOrder;
 use crate::run::RunSpec;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tombolo_types::{ModuleId, Ps};
 const SECOND: Ps = Ps::from_ns(1_000_000_000);
 
 /// A schedule, with notes for the record.
-pub(crate) struct Scheduled {
+pub(crate) struct ScheduleWithNotes {
     pub(crate) schedule: Arc<Schedule>,
     /// The last command in the first iteration, for a program that is cut over GPUs and has several iterations.
     pub(crate) first_iteration: Option<usize>,
@@ -25,17 +25,21 @@ pub(crate) struct Scheduled {
 ///
 /// # Errors
 /// The recording is damaged.
-pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing, pages: &PageTable) -> Result<Scheduled, StreamError> {
+pub(crate) fn scheduled(
+    spec: &RunSpec,
+    sharing: &Sharing,
+    pages: &PageTable,
+) -> Result<ScheduleWithNotes, StreamError> {
     let (machine, program) = (&spec.machine, &*spec.program);
     let modules = machine.topology.modules() as u8;
     let is_cut =
         machine.topology.modules_per_gpu == 1 && program.kernels().iter().any(|kernel| !kernel.parts.is_empty());
     if !is_cut && !needs_walk(sharing.movement) {
-        return Ok(Scheduled { schedule: Arc::default(), first_iteration: None, notes: Vec::new() });
+        return Ok(ScheduleWithNotes { schedule: Arc::default(), first_iteration: None, notes: Vec::new() });
     }
     let of_host = HostCopier { program, pages, host: ModuleId(modules) };
     let order = TouchOrder::of(machine, &spec.design, program);
-    let moved = Moved::find(program, spec.design.scheduling.cut(), order)?;
+    let moved = ProgramMovement::find(program, spec.design.scheduling.cut(), order)?;
     let first_iteration = if is_cut { moved.first_iteration(program) } else { None };
     let (schedule, notes) = match sharing.movement {
         Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),
@@ -58,7 +62,7 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing, pages: &PageTable) ->
             ..
         } => (Schedule::default(), Vec::new()),
     };
-    Ok(Scheduled { schedule: Arc::new(schedule), first_iteration, notes })
+    Ok(ScheduleWithNotes { schedule: Arc::new(schedule), first_iteration, notes })
 }
 
 /// True if the actions around commands depend on the kernels' accesses.

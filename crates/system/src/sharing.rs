@@ -27,7 +27,7 @@ pub struct SharingRecord {
 
 /// Accesses by a GPU to a line on another GPU.
 #[derive(Clone, Copy, Default)]
-struct Use {
+struct RemoteLineUse {
     loads: u64,
     /// First module to touch the line; `shared` is set when a second module touches it.
     module: Option<ModuleId>,
@@ -44,23 +44,23 @@ pub fn inter_gpu_sharing(
     program: &dyn Program,
     pages: &PageTable,
 ) -> Result<SharingRecord, StreamError> {
-    let mut tally = Tally { machine, pages, record: SharingRecord::default(), uses: FxHashMap::default() };
+    let mut tally = SharingTally { machine, pages, record: SharingRecord::default(), uses: FxHashMap::default() };
     survey(program, design.scheduling.cut(), Shape::of(machine), &mut [&mut tally])?;
-    let Tally { mut record, uses, .. } = tally;
+    let SharingTally { mut record, uses, .. } = tally;
     record.inter_gpu_loads = uses.values().map(|line| line.loads).sum();
     record.inter_gpu_loads_shared = uses.values().filter(|line| line.shared).map(|line| line.loads).sum();
     Ok(record)
 }
 
-struct Tally<'a> {
+struct SharingTally<'a> {
     machine: &'a MachineConfig,
     pages: &'a PageTable,
     record: SharingRecord,
     /// Uses by GPU and line; only lines on remote GPUs.
-    uses: FxHashMap<(u8, Line), Use>,
+    uses: FxHashMap<(u8, Line), RemoteLineUse>,
 }
 
-impl Reader for Tally<'_> {
+impl Reader for SharingTally<'_> {
     /// Every launch counts, including repeated launches.
     fn launch(&mut self, _: Launch) -> bool {
         true

@@ -179,7 +179,7 @@ impl StallRecord {
 }
 
 /// Warp slot times for a run that has ended.
-pub(crate) struct Slots<'a> {
+pub(crate) struct WarpSlots<'a> {
     pub(crate) machine: &'a MachineConfig,
     pub(crate) processor: &'a CommandProcessor,
     /// The GPU modules.
@@ -188,7 +188,7 @@ pub(crate) struct Slots<'a> {
     pub(crate) follows: bool,
 }
 
-impl Slots<'_> {
+impl WarpSlots<'_> {
     /// Record for one GPU's modules, over a run that lasts `whole`.
     pub(crate) fn of_gpu(&self, modules: &[&dyn ModuleCounters], whole: Ps) -> StallRecord {
         let modules_per_gpu = self.machine.topology.modules_per_gpu;

@@ -119,9 +119,9 @@ mod tests {
     use tombolo_types::stream::AtomicResult;
 
     /// Records the first line in each visited CTA, for launches of the given kernels.
-    struct Notes(&'static [u32], Vec<(u8, u32, u64)>);
+    struct FirstLines(&'static [u32], Vec<(u8, u32, u64)>);
 
-    impl Reader for Notes {
+    impl Reader for FirstLines {
         fn launch(&mut self, launch: Launch) -> bool {
             self.0.contains(&launch.kernel)
         }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn every_reader_sees_the_launches_it_asks_for_in_canonical_order() {
         let program = Directed::new(vec![(0..3).map(reading).collect(), (10..12).map(reading).collect()]);
-        let (mut all, mut second) = (Notes(&[0, 1], Vec::new()), Notes(&[1], Vec::new()));
+        let (mut all, mut second) = (FirstLines(&[0, 1], Vec::new()), FirstLines(&[1], Vec::new()));
         survey(&*program, CtaCut::Interleaved { chunk: 1 }, Shape::one_gpu(2), &mut [&mut all, &mut second])
             .expect("it decodes");
         assert_eq!(all.1, [(0, 0, 0), (0, 1, 2), (1, 0, 1), (0, 0, 10), (1, 0, 11)]);

@@ -17,7 +17,7 @@ pub struct Span {
 
 /// A run's time, in parts that never overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Split {
+pub struct TimeSplit {
     /// Time while a kernel was open.
     pub kernels: Ps,
     /// Remaining time while a copy between host and device memory ran.
@@ -30,9 +30,9 @@ pub struct Split {
     pub region: Ps,
 }
 
-impl Split {
+impl TimeSplit {
     /// Splits a run with length `whole`, given the spans for each activity.
-    pub fn of(kernels: &[Span], copies: &[Span], host: &[Span], whole: Ps) -> Split {
+    pub fn of(kernels: &[Span], copies: &[Span], host: &[Span], whole: Ps) -> TimeSplit {
         let mut spans = Vec::new();
         let mut covered = Ps::ZERO;
         let [kernel, copy, host] = [kernels, copies, host].map(|more| {
@@ -42,7 +42,7 @@ impl Split {
         });
         let opened = kernels.iter().map(|span| span.start).min().unwrap_or_default();
         let ended = kernels.iter().map(|span| span.end).max().unwrap_or_default();
-        Split { kernels: kernel, copies: copy, host, launches: whole - covered, region: ended - opened }
+        TimeSplit { kernels: kernel, copies: copy, host, launches: whole - covered, region: ended - opened }
     }
 }
 
@@ -77,7 +77,7 @@ pub struct TimeRecord {
 
 impl TimeRecord {
     /// Converts the parts into seconds, for a run that took `whole`.
-    pub(crate) fn new(split: &Split, whole: Ps) -> TimeRecord {
+    pub(crate) fn new(split: &TimeSplit, whole: Ps) -> TimeRecord {
         TimeRecord {
             kernels_s: split.kernels.seconds(),
             copies_s: split.copies.seconds(),
@@ -170,25 +170,26 @@ mod tests {
         Span { start: Ps(start), end: Ps(end) }
     }
 
-    fn parts(split: Split) -> [u64; 5] {
+    fn parts(split: TimeSplit) -> [u64; 5] {
         [split.kernels, split.copies, split.host, split.launches, split.region].map(|part| part.0)
     }
 
     #[test]
     fn what_overlaps_counts_as_the_first_of_kernels_copies_and_host() {
-        let split = Split::of(&[span(20, 50), span(60, 80)], &[span(10, 30), span(45, 65)], &[span(0, 100)], Ps(110));
+        let split =
+            TimeSplit::of(&[span(20, 50), span(60, 80)], &[span(10, 30), span(45, 65)], &[span(0, 100)], Ps(110));
         assert_eq!(parts(split), [50, 10 + 10, 10 + 20, 10, 60]);
     }
 
     #[test]
     fn kernels_side_by_side_count_once() {
-        let split = Split::of(&[span(30, 60), span(10, 40), span(15, 20)], &[], &[], Ps(60));
+        let split = TimeSplit::of(&[span(30, 60), span(10, 40), span(15, 20)], &[], &[], Ps(60));
         assert_eq!(parts(split), [50, 0, 0, 10, 50]);
     }
 
     #[test]
     fn a_program_without_kernels_has_no_region() {
-        assert_eq!(parts(Split::of(&[], &[span(5, 9)], &[], Ps(9))), [0, 4, 0, 5, 0]);
+        assert_eq!(parts(TimeSplit::of(&[], &[span(5, 9)], &[], Ps(9))), [0, 4, 0, 5, 0]);
     }
 
     #[test]
@@ -208,7 +209,7 @@ mod tests {
                 (0..count).map(one).collect()
             };
             let [kernels, copies, host] = [spans(), spans(), spans()];
-            let [kernel, copy, on_host, launches, _] = parts(Split::of(&kernels, &copies, &host, Ps(100)));
+            let [kernel, copy, on_host, launches, _] = parts(TimeSplit::of(&kernels, &copies, &host, Ps(100)));
             assert_eq!(kernel + copy + on_host + launches, 100, "{kernels:?} {copies:?} {host:?}");
             let open = |at: u64| kernels.iter().any(|span| (span.start.0..span.end.0).contains(&at));
             assert_eq!(kernel, (0..100).filter(|at| open(*at)).count() as u64);

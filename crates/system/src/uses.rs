@@ -12,14 +12,14 @@ use tombolo_types::{Line, ModuleId, On};
 
 /// Lines that a module reads and writes in a single array during a kernel. An atomic both reads and writes its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Touched {
+pub struct LineAccesses {
     /// Lines read.
     pub read: LineSet,
     /// Lines written.
     pub written: LineSet,
 }
 
-impl Touched {
+impl LineAccesses {
     /// Lines read or written.
     pub fn lines(&self) -> LineSet {
         let mut lines = self.read.clone();
@@ -34,7 +34,7 @@ pub struct ArrayUse {
     /// Index of the array.
     pub array: u32,
     /// Lines touched by each module, indexed by module.
-    pub modules: Vec<Touched>,
+    pub modules: Vec<LineAccesses>,
 }
 
 /// Each kernel's uses, by kernel and target modules.
@@ -87,13 +87,13 @@ impl Uses {
         let found = self.kernels.entry(kernel).or_default();
         let marked = self.marks.iter_mut().zip(&self.arrays.lines).enumerate();
         for (array, ([read, written], lines)) in marked {
-            let touched = Touched { read: read.take(lines.start), written: written.take(lines.start) };
-            if touched == Touched::default() {
+            let touched = LineAccesses { read: read.take(lines.start), written: written.take(lines.start) };
+            if touched == LineAccesses::default() {
                 continue;
             }
             let place = found.arrays.binary_search_by_key(&(array as u32), |used| used.array);
             let place = place.unwrap_or_else(|place| {
-                let modules = vec![Touched::default(); usize::from(self.modules)];
+                let modules = vec![LineAccesses::default(); usize::from(self.modules)];
                 found.arrays.insert(place, ArrayUse { array: array as u32, modules });
                 place
             });
@@ -232,10 +232,10 @@ mod tests {
         let second = Cta::new().warp(|w| _ = w.read([69, 3]));
         let program = Directed::with_arrays(vec![vec![first, second]], &[("a", 0..100), ("b", 128..200)]);
         let [kernel] = &uses(&program)[..] else { panic!("one kernel") };
-        let touched = |read, written| Touched { read: set(read), written: set(written) };
+        let touched = |read, written| LineAccesses { read: set(read), written: set(written) };
         let a =
             ArrayUse { array: 0, modules: vec![touched(&[(0, 70)], &[(10, 11)]), touched(&[(3, 4), (69, 70)], &[])] };
-        let b = ArrayUse { array: 1, modules: vec![touched(&[(130, 131)], &[(130, 131)]), Touched::default()] };
+        let b = ArrayUse { array: 1, modules: vec![touched(&[(130, 131)], &[(130, 131)]), LineAccesses::default()] };
         assert_eq!(*kernel, KernelUse { on: ModuleSet::from_bits(0b11), arrays: vec![a, b], elsewhere: false });
     }
 

@@ -41,8 +41,8 @@ pub struct UtilizationRecord {
 
 impl UtilizationRecord {
     /// Shares over the resources in all modules, for a run that ended at `end`.
-    pub(crate) fn new(modules: &[Busy], end: Ps) -> UtilizationRecord {
-        let shares = |of: fn(&Busy) -> &Vec<Ps>| Shares::new(modules.iter().flat_map(of).copied(), end);
+    pub(crate) fn new(modules: &[BusyTimes], end: Ps) -> UtilizationRecord {
+        let shares = |of: fn(&BusyTimes) -> &Vec<Ps>| Shares::new(modules.iter().flat_map(of).copied(), end);
         UtilizationRecord {
             dram_channels: shares(|busy| &busy.channels),
             l2_slices: shares(|busy| &busy.slices),
@@ -53,7 +53,7 @@ impl UtilizationRecord {
 }
 
 /// Busy times for a module's resources, indexed by resource.
-pub(crate) struct Busy {
+pub(crate) struct BusyTimes {
     module: String,
     channels: Vec<Ps>,
     slices: Vec<Ps>,
@@ -62,10 +62,10 @@ pub(crate) struct Busy {
     dram: DramStats,
 }
 
-impl Busy {
+impl BusyTimes {
     /// Busy times for a module after the end of the run.
-    pub(crate) fn of(module: &dyn ModuleCounters) -> Busy {
-        Busy {
+    pub(crate) fn of(module: &dyn ModuleCounters) -> BusyTimes {
+        BusyTimes {
             module: module.id().to_string(),
             channels: module.memory().channels,
             slices: module.slices().iter().map(|slice| slice.busy).collect(),

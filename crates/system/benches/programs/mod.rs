@@ -9,14 +9,14 @@ use tombolo_types::{Line, LineSize, Mask, Order};
 const WARPS: u32 = 8;
 
 /// A program with streams computed from the CTA's number.
-struct Generated {
+struct GeneratedProgram {
     name: &'static str,
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
     write: fn(kernel: u32, warp: u64, &mut CtaStream),
 }
 
-impl Generated {
+impl GeneratedProgram {
     fn program(name: &'static str, ctas: &[u32], write: fn(u32, u64, &mut CtaStream)) -> Arc<dyn Program> {
         let kernel = |&ctas: &u32| KernelInfo {
             name: name.into(),
@@ -26,11 +26,11 @@ impl Generated {
             ..KernelInfo::default()
         };
         let commands = (0..ctas.len() as u32).map(|kernel| Command::launch(kernel, 0)).collect();
-        Arc::new(Generated { name, kernels: ctas.iter().map(kernel).collect(), commands, write })
+        Arc::new(GeneratedProgram { name, kernels: ctas.iter().map(kernel).collect(), commands, write })
     }
 }
 
-impl Program for Generated {
+impl Program for GeneratedProgram {
     fn name(&self) -> &str {
         self.name
     }
@@ -160,10 +160,10 @@ fn reuse(_: u32, warp: u64, out: &mut CtaStream) {
 pub(crate) fn spec(design: &str, case: &str) -> RunSpec {
     let ctas = |warps: u64| (warps / u64::from(WARPS)) as u32;
     let (machine, program) = match case {
-        "stream" => ("v100", Generated::program("stream", &[ctas(STREAM_LINES)], stream)),
-        "gather" => ("v100", Generated::program("gather", &[4096], gather)),
-        "reuse" => ("hmg-4x4", Generated::program("reuse", &[ctas(REUSE_WARPS)], reuse)),
-        "remote" => ("hmg-4x4", Generated::program("remote", &[ctas(REMOTE_WARPS); 2], remote)),
+        "stream" => ("v100", GeneratedProgram::program("stream", &[ctas(STREAM_LINES)], stream)),
+        "gather" => ("v100", GeneratedProgram::program("gather", &[4096], gather)),
+        "reuse" => ("hmg-4x4", GeneratedProgram::program("reuse", &[ctas(REUSE_WARPS)], reuse)),
+        "remote" => ("hmg-4x4", GeneratedProgram::program("remote", &[ctas(REMOTE_WARPS); 2], remote)),
         other => panic!("there is no case {other}"),
     };
     let machine = tombolo_machine::machine(machine).expect("a preset").check();

@@ -63,7 +63,7 @@ impl Stores {
 
 /// The stores to one line.
 #[derive(Clone, Debug, Default)]
-pub(super) struct History {
+pub(super) struct LineHistory {
     window: u32,
     /// Stores from the latest window in which a kernel wrote the line, without stores overwritten in program order.
     pub(super) newer: Stores,
@@ -71,7 +71,7 @@ pub(super) struct History {
     pub(super) older: Stores,
 }
 
-impl History {
+impl LineHistory {
     /// Moves to window `window`; stores from the previous window become older.
     pub(super) fn advance(&mut self, window: u32) {
         if self.window == window {

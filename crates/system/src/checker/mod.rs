@@ -20,19 +20,18 @@
 //! detected: synchronisation through values instead of flags, atomics' return values, and grains on which more than a
 //! few dozen stores race.
 //!
-//! - `versions`: line contents. `order`: kernel order. `knowledge`: the happens-before relation. `history`: the stores
+//! - `versions`: line contents. `order`: kernel order. `vector_clock`: the happens-before relation. `history`: the stores
 //!   to a line. `verdict`: the versions that a load must not return.
 
 mod history;
-mod knowledge;
 mod order;
 #[cfg(test)]
 mod tests;
+mod vector_clock;
 mod verdict;
 mod versions;
 
-use history::History;
-use knowledge::{Knowledge, Moment};
+use history::LineHistory;
 pub use order::LaunchOrder;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -42,7 +41,8 @@ use tombolo_model::kernel_slot::{KernelSlot, entry};
 use tombolo_model::message::Flag;
 use tombolo_model::watch::{WarpSlot, Watch};
 use tombolo_types::{ArrayInfo, Line, LineSize, Mask, ModuleId, Ps, Scope};
-use verdict::Wrong;
+use vector_clock::{Moment, VectorClock};
+use verdict::Mismatch;
 use versions::Version;
 pub use versions::Versions;
 
@@ -58,14 +58,14 @@ pub struct Violation {
     /// First byte's address in the program's address space.
     pub address: u64,
     /// The violated rule.
-    pub kind: Kind,
+    pub kind: ViolationKind,
     /// The returned store, and the reason for the violation.
     pub why: String,
 }
 
 /// The rule violated by a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Kind {
+pub enum ViolationKind {
     /// The load returned data overwritten before the load.
     #[serde(rename = "old")]
     Old,
@@ -111,14 +111,14 @@ pub struct Place {
 }
 
 /// Maximum number of reported places.
-const PLACES_TOLD: usize = 100;
+const MOST_PLACES: usize = 100;
 
 /// Maximum number of violations reported in full.
-const TOLD: usize = 20;
+const MOST_VIOLATIONS: usize = 20;
 
 /// Checks one run. Shared by the run's partitions.
 pub struct Checker {
-    state: Mutex<State>,
+    state: Mutex<CheckerState>,
     line: LineSize,
     /// Arrays, sorted by address.
     arrays: Vec<ArrayInfo>,
@@ -128,7 +128,7 @@ pub struct Checker {
 struct Store {
     launch: u32,
     at: Moment,
-    knows: Knowledge,
+    knows: VectorClock,
     by: WarpSlot,
     line: Line,
     mask: Mask,
@@ -139,13 +139,13 @@ struct Store {
 struct Load {
     launch: u32,
     at: Moment,
-    knows: Knowledge,
-    returned: Option<Returned>,
+    knows: VectorClock,
+    returned: Option<LoadResult>,
 }
 
 /// Data returned by a load transaction: for a poll with its single transaction, the whole result.
 #[derive(Clone, Copy)]
-struct Returned {
+struct LoadResult {
     at: Ps,
     line: Line,
     mask: Mask,
@@ -154,49 +154,49 @@ struct Returned {
 
 /// Stores that set a flag, and the release before these stores.
 #[derive(Default)]
-struct Left {
+struct FlagState {
     /// Stores that set the flag.
     stores: Vec<Version>,
     /// Knowledge that the storing warp had released.
-    released: Option<Released>,
+    released: Option<Release>,
 }
 
 /// A release: the releasing warp, its scope, and the knowledge made visible.
 #[derive(Clone)]
-struct Released {
+struct Release {
     by: WarpSlot,
     cta: u32,
     scope: Scope,
-    knows: Knowledge,
+    knows: VectorClock,
 }
 
 /// State for the warp in a slot.
 #[derive(Default)]
-struct Warp {
+struct WarpState {
     launch: u32,
     number: u32,
     cta: u32,
     sequence: u32,
-    knows: Knowledge,
-    released: Option<Released>,
-    found: Vec<Released>,
+    knows: VectorClock,
+    released: Option<Release>,
+    found: Vec<Release>,
     /// Loads, indexed by result slot.
     loads: Vec<Load>,
 }
 
-impl Warp {
+impl WarpState {
     fn now(&self) -> Moment {
         Moment { warp: self.number, sequence: self.sequence }
     }
 
     /// Knowledge including the warp's own current moment.
-    fn all(&self) -> Knowledge {
+    fn all(&self) -> VectorClock {
         self.knows.with(self.now())
     }
 }
 
 #[derive(Default)]
-struct State {
+struct CheckerState {
     order: LaunchOrder,
     /// Current window: odd numbers denote kernel windows, the next even number denotes host activity after them.
     window: Option<u32>,
@@ -206,11 +206,11 @@ struct State {
     first: Version,
     /// Stores in the current window, indexed by version.
     stores: Vec<Store>,
-    warps: FxHashMap<WarpSlot, Warp>,
+    warps: FxHashMap<WarpSlot, WarpState>,
     started: u32,
     ctas: u32,
-    lines: FxHashMap<Line, History>,
-    flags: FxHashMap<Flag, Left>,
+    lines: FxHashMap<Line, LineHistory>,
+    flags: FxHashMap<Flag, FlagState>,
     /// Host reads in flight, by transfer number, each with its window.
     host_loads: FxHashMap<u32, (u32, Load)>,
     loads: u64,
@@ -218,18 +218,18 @@ struct State {
     violations: u64,
     told: BTreeSet<Violation>,
     /// Wrong loads by launch, module and array.
-    places: BTreeMap<(u32, ModuleId, Option<usize>), Wrongs>,
+    places: BTreeMap<(u32, ModuleId, Option<usize>), WrongLoads>,
 }
 
 /// Wrong loads in one place.
 #[derive(Clone, Copy)]
-struct Wrongs {
+struct WrongLoads {
     from: u64,
     to: u64,
     loads: u64,
 }
 
-impl State {
+impl CheckerState {
     fn window(&self) -> u32 {
         self.window.unwrap_or(0)
     }
@@ -268,7 +268,7 @@ impl Checker {
     /// Creates a checker for a run with the given line size, for a program with launches in `order` and with `arrays`
     /// sorted by address.
     pub fn new(line: LineSize, order: LaunchOrder, arrays: &[ArrayInfo]) -> Checker {
-        let state = State { first: 1, order, ..State::default() };
+        let state = CheckerState { first: 1, order, ..CheckerState::default() };
         Checker { state: Mutex::new(state), line, arrays: arrays.to_vec() }
     }
 
@@ -279,8 +279,8 @@ impl Checker {
     }
 
     /// Places with wrong loads, as reported.
-    fn places(&self, state: &State) -> Vec<Place> {
-        let place = |(&(launch, module, array), wrong): (&(u32, ModuleId, Option<usize>), &Wrongs)| {
+    fn places(&self, state: &CheckerState) -> Vec<Place> {
+        let place = |(&(launch, module, array), wrong): (&(u32, ModuleId, Option<usize>), &WrongLoads)| {
             let base = array.map_or(0, |array| self.arrays[array].base);
             Place {
                 array: array.map(|array| self.arrays[array].name.clone()),
@@ -290,10 +290,10 @@ impl Checker {
                 violations: wrong.loads,
             }
         };
-        state.places.iter().take(PLACES_TOLD).map(place).collect()
+        state.places.iter().take(MOST_PLACES).map(place).collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CheckerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -305,8 +305,14 @@ impl Checker {
         Checked { loads: state.loads, stores: state.stores_in_all, violations: state.violations, first, places }
     }
 
-    fn report(&self, state: &mut State, (slot, launch): (WarpSlot, u32), (at, line): (Ps, Line), wrong: Wrong) {
-        let Wrong { grain, kind, why } = wrong;
+    fn report(
+        &self,
+        state: &mut CheckerState,
+        (slot, launch): (WarpSlot, u32),
+        (at, line): (Ps, Line),
+        wrong: Mismatch,
+    ) {
+        let Mismatch { grain, kind, why } = wrong;
         state.violations += 1;
         let violation = Violation {
             time_ps: at.0,
@@ -318,10 +324,10 @@ impl Checker {
         };
         let (from, to) = (violation.address, violation.address + self.line.grain());
         let place = (violation.launch, slot.module, self.array(from));
-        let wrongs = state.places.entry(place).or_insert(Wrongs { from, to, loads: 0 });
-        *wrongs = Wrongs { from: wrongs.from.min(from), to: wrongs.to.max(to), loads: wrongs.loads + 1 };
+        let wrongs = state.places.entry(place).or_insert(WrongLoads { from, to, loads: 0 });
+        *wrongs = WrongLoads { from: wrongs.from.min(from), to: wrongs.to.max(to), loads: wrongs.loads + 1 };
         state.told.insert(violation);
-        if state.told.len() > TOLD {
+        if state.told.len() > MOST_VIOLATIONS {
             state.told.pop_last();
         }
     }
@@ -351,7 +357,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         };
         state.open(window);
         let launch = state.launches.iter().flatten().copied().max().unwrap_or_default();
-        state.warps.insert(core, Warp { launch, number: state.started, ..Warp::default() });
+        state.warps.insert(core, WarpState { launch, number: state.started, ..WarpState::default() });
         state.started += 1;
     }
 
@@ -360,7 +366,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         state.ctas += 1;
         let launch = entry(&mut state.launches, kernel).expect("a kernel starts before its CTAs");
         for slot in bits(slots) {
-            let warp = Warp { launch, number: state.started, cta: state.ctas, ..Warp::default() };
+            let warp = WarpState { launch, number: state.started, cta: state.ctas, ..WarpState::default() };
             state.started += 1;
             state.warps.insert(WarpSlot { slot, ..one }, warp);
         }
@@ -369,7 +375,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
     fn barrier(&self, one: WarpSlot, slots: u64) {
         let state = &mut *self.state();
         let warps = || bits(slots).map(|slot| WarpSlot { slot, ..one });
-        let known = |slot: WarpSlot| state.warps.get(&slot).map(Warp::all);
+        let known = |slot: WarpSlot| state.warps.get(&slot).map(WarpState::all);
         let all = warps().filter_map(known).reduce(|all, one| all.join(&one)).unwrap_or_default();
         for slot in warps() {
             if let Some(warp) = state.warps.get_mut(&slot) {
@@ -380,7 +386,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
 
     fn released(&self, slot: WarpSlot, scope: Scope) {
         if let Some(warp) = self.state().warps.get_mut(&slot) {
-            warp.released = Some(Released { by: slot, cta: warp.cta, scope, knows: warp.all() });
+            warp.released = Some(Release { by: slot, cta: warp.cta, scope, knows: warp.all() });
         }
     }
 
@@ -429,7 +435,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         state.loads += 1;
         let warp = state.warps.get_mut(&slot).expect("a warp that loads has been started");
         let load = &mut warp.loads[usize::from(result)];
-        let returned = Returned { at: now, line, mask, data };
+        let returned = LoadResult { at: now, line, mask, data };
         load.returned = Some(returned);
         let load = load.clone();
         if let Some(wrong) = state.load(&load, &returned) {
@@ -466,7 +472,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         if window != state.window() {
             return;
         }
-        if let Some(wrong) = state.load(&load, &Returned { at: now, line, mask, data }) {
+        if let Some(wrong) = state.load(&load, &LoadResult { at: now, line, mask, data }) {
             self.report(state, (WarpSlot::HOST, load.launch), (now, line), wrong);
         }
     }

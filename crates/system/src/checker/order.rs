@@ -7,7 +7,7 @@ use tombolo_types::stream::Command;
 
 /// Position in the happens-before order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct LaunchPosition {
     window: u32,
     stream: u32,
 }
@@ -16,7 +16,7 @@ struct Place {
 /// launches, or all launches between two host commands. Every launch in a window happens before every launch in the
 /// next window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LaunchOrder(Vec<Place>);
+pub struct LaunchOrder(Vec<LaunchPosition>);
 
 impl LaunchOrder {
     /// Derives the order from a program's commands.
@@ -34,7 +34,7 @@ impl LaunchOrder {
             });
             let is_one = streams.clone().collect::<BTreeSet<_>>().len() == 1;
             for stream in streams {
-                places.push(Place { window, stream });
+                places.push(LaunchPosition { window, stream });
                 window += u32::from(is_one);
             }
             window += u32::from(!is_one);
@@ -42,7 +42,7 @@ impl LaunchOrder {
         LaunchOrder(places)
     }
 
-    fn place(&self, launch: u32) -> Place {
+    fn place(&self, launch: u32) -> LaunchPosition {
         self.0.get(launch as usize).copied().unwrap_or_default()
     }
 

@@ -45,7 +45,7 @@ impl Run {
         self.returns(slot, line, data);
     }
 
-    fn kinds(&self) -> Vec<Kind> {
+    fn kinds(&self) -> Vec<ViolationKind> {
         self.0.checked().first.iter().map(|violation| violation.kind).collect()
     }
 }
@@ -60,7 +60,7 @@ fn a_load_does_not_return_a_later_store_of_its_own_warp() {
     Watch::load(&run.0, warp(0), 0);
     let later = run.store(0, Flag::NONE);
     run.returns(0, LINE, later);
-    assert_eq!(run.kinds(), [Kind::Future]);
+    assert_eq!(run.kinds(), [ViolationKind::Future]);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_load_does_not_return_a_store_that_synchronisation_puts_after_it() {
     run.0.barrier(warp(0), 0b11);
     let later = run.store(1, Flag::NONE);
     run.returns(0, LINE, later);
-    assert_eq!(run.kinds(), [Kind::Future]);
+    assert_eq!(run.kinds(), [ViolationKind::Future]);
 }
 
 #[test]
@@ -90,12 +90,12 @@ fn a_load_returns_stores_that_were_issued_and_went_to_its_bytes() {
     run.load(0, Line(5), other);
     let mut kinds = run.kinds();
     kinds.sort_unstable();
-    assert_eq!(kinds, [Kind::Future, Kind::Misplaced]);
+    assert_eq!(kinds, [ViolationKind::Future, ViolationKind::Misplaced]);
 }
 
 #[test]
 fn a_poll_that_passes_returns_its_flags_store_or_a_later_one() {
-    for (older, expected) in [(true, vec![Kind::EarlyFlag]), (false, vec![])] {
+    for (older, expected) in [(true, vec![ViolationKind::EarlyFlag]), (false, vec![])] {
         let run = Run::new();
         let before = run.store(1, Flag::NONE);
         let flagged = run.store(1, FLAG);
@@ -114,7 +114,7 @@ fn loads_of_later_kernels_agree_which_of_racing_stores_was_the_last() {
     run.load(1, LINE, one);
     assert_eq!(run.kinds(), []);
     run.load(1, LINE, other);
-    assert_eq!(run.kinds(), [Kind::Old]);
+    assert_eq!(run.kinds(), [ViolationKind::Old]);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn stores_of_a_kernel_beside_are_never_held_against_a_load() {
     }
     assert_eq!(run.kinds(), []);
     run.load(2, LINE, Versions::default());
-    assert_eq!(run.kinds(), [Kind::Old], "its own store is");
+    assert_eq!(run.kinds(), [ViolationKind::Old], "its own store is");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_kernel_is_held_to_what_its_own_stream_has_stored() {
     run.load(4, LINE, Versions::default());
     assert_eq!(run.kinds(), [], "the other stream's kernel may not have seen it");
     run.load(3, LINE, Versions::default());
-    assert_eq!(run.kinds(), [Kind::Old]);
+    assert_eq!(run.kinds(), [ViolationKind::Old]);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn behind_a_barrier_all_streams_have_stored() {
     run.load(0, LINE, first);
     assert_eq!(run.kinds(), []);
     run.load(1, LINE, Versions::default());
-    assert_eq!(run.kinds(), [Kind::Old]);
+    assert_eq!(run.kinds(), [ViolationKind::Old]);
 }
 
 /// Lets the host read a line between two kernels.
@@ -170,7 +170,7 @@ fn the_host_reads_what_kernels_have_stored() {
     host_loads(&run, 0, second);
     assert_eq!(run.kinds(), []);
     host_loads(&run, 1, first);
-    assert_eq!(run.kinds(), [Kind::Old]);
+    assert_eq!(run.kinds(), [ViolationKind::Old]);
     assert_eq!(run.0.checked().first[0].by, "the host");
 }
 
@@ -185,7 +185,7 @@ fn a_kernel_reads_what_the_host_wrote_before_it() {
     run.load(0, LINE, written);
     assert_eq!(run.kinds(), []);
     run.load(1, LINE, stored);
-    assert_eq!(run.kinds(), [Kind::Old]);
+    assert_eq!(run.kinds(), [ViolationKind::Old]);
 }
 
 #[test]
@@ -199,5 +199,5 @@ fn the_host_reads_what_it_has_written_itself() {
     host_loads(&run, 8, written);
     assert_eq!((early, run.kinds()), (true, vec![]));
     host_loads(&run, 9, stored);
-    assert_eq!(run.kinds(), [Kind::Old]);
+    assert_eq!(run.kinds(), [ViolationKind::Old]);
 }

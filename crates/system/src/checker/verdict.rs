@@ -1,28 +1,28 @@
 //! Decides which versions a load must not return.
 
-use super::history::History;
-use super::knowledge::{Knowledge, Moment};
+use super::history::LineHistory;
+use super::vector_clock::{Moment, VectorClock};
 use super::versions::Version;
-use super::{Kind, LaunchOrder, Load, Returned, State, Store, name};
+use super::{CheckerState, LaunchOrder, Load, LoadResult, Store, ViolationKind, name};
 use tombolo_model::message::Flag;
 use tombolo_types::Line;
 
 /// A violation found in a load.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct Mismatch {
     /// First grain that shows the violation.
     pub(super) grain: u32,
     /// The violated rule.
-    pub(super) kind: Kind,
+    pub(super) kind: ViolationKind,
     /// The returned store, and the reason for the violation.
     pub(super) why: String,
 }
 
 /// Kind and reason for a wrong version.
-type Reason = (Kind, String);
+type Reason = (ViolationKind, String);
 
 /// True if `earlier` happens before `later` in the same kernel, given the later warp's knowledge.
-fn precedes(earlier: Moment, later: Moment, knows: &Knowledge) -> bool {
+fn precedes(earlier: Moment, later: Moment, knows: &VectorClock) -> bool {
     if earlier.warp == later.warp { earlier.sequence < later.sequence } else { knows.covers(earlier) }
 }
 
@@ -55,7 +55,7 @@ impl Store {
     }
 }
 
-impl State {
+impl CheckerState {
     /// True if a version belongs to the current window.
     fn is_current(&self, version: Version) -> bool {
         version != 0 && version >= self.first
@@ -77,17 +77,17 @@ impl State {
 
     /// Checks the data that a transaction returned for a load. If stores in earlier kernels raced, the first load also
     /// settles the last store: all later loads must return the same.
-    pub(super) fn load(&mut self, load: &Load, returned: &Returned) -> Option<Wrong> {
-        let &Returned { line, mask, data, .. } = returned;
+    pub(super) fn load(&mut self, load: &Load, returned: &LoadResult) -> Option<Mismatch> {
+        let &LoadResult { line, mask, data, .. } = returned;
         let window = self.window();
         if let Some(history) = self.lines.get_mut(&line) {
             history.advance(window);
         }
-        let nothing = History::default();
+        let nothing = LineHistory::default();
         let history = self.lines.get(&line).unwrap_or(&nothing);
         let wrong = data.grains(mask).find_map(|(grain, version)| {
             let reason = self.verdict(history, (line, grain), version, load);
-            reason.map(|(kind, why)| Wrong { grain, kind, why })
+            reason.map(|(kind, why)| Mismatch { grain, kind, why })
         });
         if wrong.is_none() && history.older.is_open(mask) {
             let first = self.first;
@@ -99,7 +99,13 @@ impl State {
     }
 
     /// Reason for which a load must not return this version, if any.
-    fn verdict(&self, history: &History, (line, grain): (Line, u32), version: Version, load: &Load) -> Option<Reason> {
+    fn verdict(
+        &self,
+        history: &LineHistory,
+        (line, grain): (Line, u32),
+        version: Version,
+        load: &Load,
+    ) -> Option<Reason> {
         let current = self.is_current(version);
         if current && let Some(reason) = self.impossible((line, grain), version, load) {
             return Some(reason);
@@ -111,32 +117,33 @@ impl State {
             let own = current && self.known(version).launch == load.launch;
             let was = if own { "an earlier store of its kernel" } else { "what an earlier kernel or the host left" };
             let by = name(self.known(store).by);
-            return Some((Kind::Old, format!("it returned {was}, which {by} had overwritten before it")));
+            return Some((ViolationKind::Old, format!("it returned {was}, which {by} had overwritten before it")));
         }
         if current {
             return None;
         }
         let mut left = history.older.to(grain)?.peekable();
         let fits = if left.peek().is_none() { version == 0 } else { left.any(|store| store == version) };
-        (!fits).then(|| (Kind::Old, "it returned what an earlier kernel or the host had overwritten".to_owned()))
+        (!fits)
+            .then(|| (ViolationKind::Old, "it returned what an earlier kernel or the host had overwritten".to_owned()))
     }
 
     /// Reason for which a load cannot have returned this version from the current window, under any store order.
     fn impossible(&self, (line, grain): (Line, u32), version: Version, load: &Load) -> Option<Reason> {
         let Some(store) = self.issued(version) else {
-            return Some((Kind::Future, "it returned a store that nobody had issued".to_owned()));
+            return Some((ViolationKind::Future, "it returned a store that nobody had issued".to_owned()));
         };
         let by = name(store.by);
         if store.line != line || store.mask.0 >> grain & 1 == 0 {
-            return Some((Kind::Misplaced, format!("it returned a store of {by} to other bytes")));
+            return Some((ViolationKind::Misplaced, format!("it returned a store of {by} to other bytes")));
         }
         let after = store.follows(load, &self.order);
-        after.then(|| (Kind::Future, format!("it returned a store of {by} that happens after it")))
+        after.then(|| (ViolationKind::Future, format!("it returned a store of {by} that happens after it")))
     }
 
     /// Checks the data returned by a poll that found `flag`: bytes written by the flag's store must come from this
     /// store or a later one.
-    pub(super) fn poll(&self, flag: Flag, returned: &Returned) -> Option<Wrong> {
+    pub(super) fn poll(&self, flag: Flag, returned: &LoadResult) -> Option<Mismatch> {
         let left = self.flags.get(&flag)?;
         returned.data.grains(returned.mask).find_map(|(grain, version)| {
             let here = |store: &Store| store.line == returned.line && store.mask.0 >> grain & 1 != 0;
@@ -145,7 +152,7 @@ impl State {
             let (flag, by) = (flag.number() - 1, name(self.known(*store).by));
             let why =
                 format!("it passed on flag {flag} and returned bytes older than the store of {by} that leaves it");
-            Some(Wrong { grain, kind: Kind::EarlyFlag, why })
+            Some(Mismatch { grain, kind: ViolationKind::EarlyFlag, why })
         })
     }
 }

@@ -32,18 +32,18 @@ pub(super) fn add(bytes: &mut Written, more: &Written) {
 }
 
 /// Bytes to remove from sets, prepared once for many removals.
-pub(super) struct Gone {
+pub(super) struct RemovedBytes {
     whole: LineSet,
     bytes: Written,
 }
 
-impl Gone {
-    pub(super) fn new(bytes: Written) -> Gone {
-        Gone { whole: whole(&bytes), bytes }
+impl RemovedBytes {
+    pub(super) fn new(bytes: Written) -> RemovedBytes {
+        RemovedBytes { whole: whole(&bytes), bytes }
     }
 
     /// Removes the bytes from `from`.
-    pub(super) fn from(&self, from: &mut Written) {
+    pub(super) fn remove_from(&self, from: &mut Written) {
         let mut emptied: Vec<Lines> = Vec::new();
         for (&line, &mask) in &self.bytes.partly {
             let left = from.mask(line) & !mask;

@@ -10,7 +10,7 @@
 //! with the next module, so that each sender begins with a different target. Data that no remote module reads stays at
 //! its writer: at the program's end, one copy suffices.
 
-use super::needed::Needs;
+use super::needed::NeededBytes;
 use super::{ModuleMovement, Movement, bytes};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ impl Movement {
     /// Builds the copies after each launch in `program`, with notes for the record.
     pub fn copies(&self, program: &dyn Program, copied: Copied) -> (Schedule, Vec<String>) {
         let arrays = array_lines(program);
-        let mut made = Made::default();
+        let mut made = CopyList::default();
         let around = match copied {
             Copied::Hull => self.hull_copies(program, &arrays, &mut made),
             Copied::Needed => self.needed_copies(program, &arrays, &mut made),
@@ -40,7 +40,7 @@ impl Movement {
         (Schedule { around, copies: made.copies, overlaps: false }, notes)
     }
 
-    fn hull_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut Made) -> Vec<Around> {
+    fn hull_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut CopyList) -> Vec<Around> {
         let mut calls: Vec<Option<Vec<u32>>> = vec![None; self.kernels.len()];
         let mut behind = |kernel: u32| {
             let calls = calls[kernel as usize].get_or_insert_with(|| {
@@ -58,8 +58,8 @@ impl Movement {
         around.collect()
     }
 
-    fn needed_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut Made) -> Vec<Around> {
-        let mut needs = Needs::new(self, program);
+    fn needed_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut CopyList) -> Vec<Around> {
+        let mut needs = NeededBytes::new(self, program);
         let mut around: Vec<Around> = Vec::new();
         for command in program.commands().iter().rev() {
             let copies = match *command {
@@ -113,7 +113,7 @@ impl Movement {
 
     /// Notes on arrays for which one module's copied range overlaps another module's.
     fn hull_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
-        let mut overlapping = Found::default();
+        let mut overlapping = AffectedModules::default();
         for modules in &self.kernels {
             let hulls: Vec<_> = modules.iter().map(|module| self.hulls(module, arrays)).collect();
             for (one, other) in pairs(modules.len()) {
@@ -129,7 +129,7 @@ impl Movement {
 
     /// Notes on arrays with bytes written by two modules in a single kernel.
     fn race_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
-        let mut same = Found::default();
+        let mut same = AffectedModules::default();
         for modules in &self.kernels {
             for (one, other) in pairs(modules.len()) {
                 let common = bytes::common(&modules[one].written, &modules[other].written);
@@ -142,12 +142,12 @@ impl Movement {
 
 /// Copies without duplicates.
 #[derive(Default)]
-struct Made {
+struct CopyList {
     copies: Vec<PeerCopy>,
     known: FxHashMap<(u32, ModuleId, ModuleId, Lines), u32>,
 }
 
-impl Made {
+impl CopyList {
     /// The calls after a launch of `kernel`, by sender: `lines` returns the ranges for a sender and a target.
     fn calls(
         &mut self,
@@ -190,9 +190,9 @@ fn pairs(modules: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// Modules affected by a note, by array.
 #[derive(Default)]
-struct Found(BTreeMap<Option<u32>, BTreeSet<usize>>);
+struct AffectedModules(BTreeMap<Option<u32>, BTreeSet<usize>>);
 
-impl Found {
+impl AffectedModules {
     fn add(&mut self, array: Option<u32>, one: usize, other: usize) {
         self.0.entry(array).or_default().extend([one, other]);
     }

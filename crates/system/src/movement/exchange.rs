@@ -5,7 +5,7 @@
 
 use super::Movement;
 use super::copies::array_lines;
-use super::needed::Needs;
+use super::needed::NeededBytes;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use tombolo_protocol::elision::{LineSet, Lines};
@@ -32,7 +32,7 @@ impl Movement {
         let arrays = array_lines(program);
         let named = (0..).zip(&arrays).filter_map(|(array, lines)| lines.map(|lines| (array, lines)));
         let named: Vec<(u32, Lines)> = named.collect();
-        let mut needs = Needs::new(self, program);
+        let mut needs = NeededBytes::new(self, program);
         let mut bytes = BTreeMap::<(Option<u32>, ModuleId, ModuleId), u64>::new();
         // Per pair, lines already counted for a later read.
         let mut counted = FxHashMap::<(usize, usize), LineSet>::default();

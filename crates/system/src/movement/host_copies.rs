@@ -34,14 +34,14 @@ pub(crate) struct HostCopier<'a> {
 
 /// Direction of a copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum CopyDirection {
     ToGpus,
     ToHost,
 }
 
 /// Bytes that the host and kernels have written and not yet copied.
 #[derive(Default)]
-struct Pending {
+struct PendingWrites {
     host: Written,
     kernels: Written,
 }
@@ -52,8 +52,8 @@ impl HostCopier<'_> {
         let (program, allocations) = (self.program, self.allocations(movement));
         let kernels = KernelTotals::of(movement);
         let last_reads = self.last_reads(movement, &kernels, &allocations);
-        let (mut pending, mut copies) = (Pending::default(), Vec::new());
-        wrote(&mut pending.host, &mut pending.kernels, &touched(program, program.setup()).1);
+        let (mut pending, mut copies) = (PendingWrites::default(), Vec::new());
+        record_write(&mut pending.host, &mut pending.kernels, &touched(program, program.setup()).1);
         let mut around = Vec::new();
         for (index, command) in program.commands().iter().enumerate() {
             let ahead = match *command {
@@ -61,9 +61,9 @@ impl HostCopier<'_> {
                     let read_later = allocations.iter().zip(&last_reads);
                     let read_later = read_later.filter(|(_, last)| last.is_some_and(|last| last >= index));
                     let hulls = read_later.filter_map(|(lines, _)| hull(&pending.host.lines, *lines)).collect();
-                    let ahead = self.carry(Way::ToGpus, hulls, &mut pending.host, &mut copies);
+                    let ahead = self.carry(CopyDirection::ToGpus, hulls, &mut pending.host, &mut copies);
                     let written = &kernels.0[movement.number(kernel, on) as usize].1;
-                    wrote(&mut pending.kernels, &mut pending.host, written);
+                    record_write(&mut pending.kernels, &mut pending.host, written);
                     ahead
                 }
                 Command::Host { phase } => {
@@ -85,7 +85,7 @@ impl HostCopier<'_> {
         let (program, mut copies) = (self.program, Vec::new());
         let arrays: Vec<Lines> = array_lines(program).into_iter().flatten().collect();
         let all = Arc::new(Written { lines: arrays.iter().copied().collect(), partly: FxHashMap::default() });
-        let ways = [Way::ToGpus, Way::ToHost].map(|way| {
+        let ways = [CopyDirection::ToGpus, CopyDirection::ToHost].map(|way| {
             let calls = arrays.iter().flat_map(|lines| self.call(way, *lines, &all, &mut copies));
             calls.collect::<Vec<u32>>()
         });
@@ -113,32 +113,38 @@ impl HostCopier<'_> {
         &self,
         phase: &HostPhase,
         allocations: &[Lines],
-        pending: &mut Pending,
+        pending: &mut PendingWrites,
         copies: &mut Vec<PeerCopy>,
     ) -> Vec<u32> {
         let (read, written) = touched(self.program, phase);
         let wanted = bytes::common(&read, &pending.kernels);
         let hulls = allocations.iter().filter_map(|lines| hull(&wanted, *lines)).collect();
-        let ahead = self.carry(Way::ToHost, hulls, &mut pending.kernels, copies);
-        wrote(&mut pending.host, &mut pending.kernels, &written);
+        let ahead = self.carry(CopyDirection::ToHost, hulls, &mut pending.kernels, copies);
+        record_write(&mut pending.host, &mut pending.kernels, &written);
         ahead
     }
 
     /// Copies the given ranges from the pending bytes, and removes these bytes from the pending set.
-    fn carry(&self, way: Way, hulls: Vec<Lines>, pending: &mut Written, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
+    fn carry(
+        &self,
+        way: CopyDirection,
+        hulls: Vec<Lines>,
+        pending: &mut Written,
+        copies: &mut Vec<PeerCopy>,
+    ) -> Vec<u32> {
         if hulls.is_empty() {
             return Vec::new();
         }
         let written = Arc::new(pending.clone());
         let calls = hulls.iter().flat_map(|lines| self.call(way, *lines, &written, copies)).collect();
         let carried = Written { lines: hulls.into_iter().collect(), partly: FxHashMap::default() };
-        bytes::Gone::new(carried).from(pending);
+        bytes::RemovedBytes::new(carried).remove_from(pending);
         calls
     }
 
     /// Copies for a range: one call for each GPU that holds any part. Kernels never write replicated pages, so that no
     /// replicated page is copied to the host.
-    fn call(&self, way: Way, lines: Lines, written: &Arc<Written>, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
+    fn call(&self, way: CopyDirection, lines: Lines, written: &Arc<Written>, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
         let mut parts: BTreeMap<ModuleId, Vec<Lines>> = BTreeMap::new();
         let together = self.pages.lines_together();
         let mut first = lines.first;
@@ -157,7 +163,7 @@ impl HostCopier<'_> {
         }
         let mut calls = Vec::new();
         for (gpu, ranges) in parts {
-            let (from, to) = if way == Way::ToGpus { (self.host, gpu) } else { (gpu, self.host) };
+            let (from, to) = if way == CopyDirection::ToGpus { (self.host, gpu) } else { (gpu, self.host) };
             for (place, lines) in ranges.into_iter().enumerate() {
                 calls.push(copies.len() as u32);
                 copies.push(PeerCopy { from, to, lines, written: Arc::clone(written), continues: place > 0 });
@@ -221,13 +227,13 @@ impl KernelTotals {
 }
 
 /// Records a write by one side: the written bytes become the newest, and the opposite side's copies become outdated.
-fn wrote(own: &mut Written, other: &mut Written, written: &Written) {
+fn record_write(own: &mut Written, other: &mut Written, written: &Written) {
     if written.lines.is_empty() {
         return;
     }
     bytes::add(own, written);
     if !other.lines.is_empty() {
-        bytes::Gone::new(written.clone()).from(other);
+        bytes::RemovedBytes::new(written.clone()).remove_from(other);
     }
 }
 

@@ -84,7 +84,7 @@ impl Movement {
     /// The recording is damaged.
     pub fn find(program: &dyn Program, cut: CtaCut, order: TouchOrder) -> Result<Movement, StreamError> {
         let shape = Shape { gpus: order.modules, modules_per_gpu: 1 };
-        let mut walk = Walk::new(order);
+        let mut walk = MovementWalk::new(order);
         survey(program, cut, shape, &mut [&mut walk])?;
         Ok(walk.finish())
     }
@@ -140,7 +140,7 @@ pub fn pages_of(lines: &LineSet, lines_per_page: u64) -> Vec<Range<u64>> {
 }
 
 /// Finds data movement: a reader of streams.
-pub struct Walk {
+pub struct MovementWalk {
     lines_per_page: u64,
     modules: u8,
     /// Number of each kernel and target modules.
@@ -155,10 +155,10 @@ pub struct Walk {
     written: FirstTouch,
 }
 
-impl Walk {
+impl MovementWalk {
     /// Creates a walk for the modules and pages in `order`.
-    pub fn new(order: TouchOrder) -> Walk {
-        Walk {
+    pub fn new(order: TouchOrder) -> MovementWalk {
+        MovementWalk {
             lines_per_page: order.lines_per_page,
             modules: order.modules,
             numbers: FxHashMap::default(),
@@ -191,7 +191,7 @@ impl Walk {
     }
 }
 
-impl Reader for Walk {
+impl Reader for MovementWalk {
     fn launch(&mut self, launch: Launch) -> bool {
         self.close();
         self.touched.launch(launch);

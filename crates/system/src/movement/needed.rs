@@ -5,7 +5,7 @@
 //! has written part of a line, the remaining bytes still come from their own writer. Within a kernel, writes follow all
 //! reads, because no CTA sees another CTA's writes in the same kernel.
 
-use super::bytes::{self, Gone};
+use super::bytes::{self, RemovedBytes};
 use super::{ModuleMovement, Movement};
 use std::ops::Range;
 use tombolo_model::schedule::Written;
@@ -14,21 +14,21 @@ use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, LineSize};
 
 /// Bytes that modules need after a command in the program.
-pub(super) struct Needs<'a> {
+pub(super) struct NeededBytes<'a> {
     movement: &'a Movement,
     program: &'a dyn Program,
     /// Needed bytes, indexed by module.
     needed: Vec<Written>,
     /// Bytes that any module writes, indexed by kernel; `None` until first used.
-    gone: Vec<Option<Gone>>,
+    gone: Vec<Option<RemovedBytes>>,
 }
 
-impl<'a> Needs<'a> {
+impl<'a> NeededBytes<'a> {
     /// The state after the last command: no bytes are needed.
-    pub(super) fn new(movement: &'a Movement, program: &'a dyn Program) -> Needs<'a> {
+    pub(super) fn new(movement: &'a Movement, program: &'a dyn Program) -> NeededBytes<'a> {
         let modules = movement.kernels.iter().map(Vec::len).max().unwrap_or_default();
         let gone = movement.kernels.iter().map(|_| None).collect();
-        Needs { movement, program, needed: vec![Written::default(); modules], gone }
+        NeededBytes { movement, program, needed: vec![Written::default(); modules], gone }
     }
 
     /// Lines that module `from` writes in `kernel`, the current command, and module `to` needs.
@@ -42,9 +42,9 @@ impl<'a> Needs<'a> {
             Command::Launch { kernel, on, .. } => {
                 let kernel = self.movement.number(kernel, on);
                 let modules = self.movement.kernel(kernel);
-                let gone = self.gone[kernel as usize].get_or_insert_with(|| Gone::new(written(modules)));
+                let gone = self.gone[kernel as usize].get_or_insert_with(|| RemovedBytes::new(written(modules)));
                 for (needed, module) in self.needed.iter_mut().zip(modules) {
-                    gone.from(needed);
+                    gone.remove_from(needed);
                     bytes::add_lines(needed, &module.read);
                 }
             }
@@ -63,8 +63,8 @@ impl<'a> Needs<'a> {
     fn host_writes<'r>(&mut self, addresses: impl Iterator<Item = &'r Range<u64>>) {
         let size = self.program.line_size();
         let lines = addresses.filter_map(|range| inside(range, size)).collect();
-        let gone = Gone::new(Written { lines, ..Written::default() });
-        self.needed.iter_mut().for_each(|needed| gone.from(needed));
+        let gone = RemovedBytes::new(Written { lines, ..Written::default() });
+        self.needed.iter_mut().for_each(|needed| gone.remove_from(needed));
     }
 }
 

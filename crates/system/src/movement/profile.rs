@@ -33,20 +33,20 @@ impl Movement {
         let commands = program.commands().iter().enumerate();
         let launches: Vec<usize> =
             commands.filter(|(_, command)| matches!(command, Command::Launch { .. })).map(|(index, _)| index).collect();
-        let Period { before, length } = period(&self.deeds(program))?;
+        let Period { before, length } = period(&self.launch_hashes(program))?;
         let launched = before + length * count as usize;
         (launched < launches.len()).then(|| launches[launched - 1])
     }
 
     /// A hash for each launch: equal launches have equal hashes.
-    fn deeds(&self, program: &dyn Program) -> Vec<u64> {
+    fn launch_hashes(&self, program: &dyn Program) -> Vec<u64> {
         let arrays = array_lines(program);
         let mut known = FxHashMap::default();
         let launches = program.commands().iter().filter_map(|command| match *command {
             Command::Launch { kernel, on, .. } => Some((kernel, on)),
             Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
         });
-        let deed = |(kernel, on)| {
+        let launch_hash = |(kernel, on)| {
             *known.entry((kernel, on)).or_insert_with(|| {
                 let (info, number) = (&program.kernels()[kernel as usize], self.number(kernel, on));
                 let mut hasher = FxHasher::default();
@@ -58,7 +58,7 @@ impl Movement {
                 hasher.finish()
             })
         };
-        launches.map(deed).collect()
+        launches.map(launch_hash).collect()
     }
 
     /// For each array: true if any module reads it, and true if any module writes it.
@@ -73,20 +73,20 @@ impl Movement {
     }
 }
 
-/// The shortest sequence that repeats over at least half of `deeds`; among several, the sequence with the earliest end.
-fn period(deeds: &[u64]) -> Option<Period> {
+/// The shortest sequence that repeats over at least half of `launch_hashes`; among several, the sequence with the earliest end.
+fn period(launch_hashes: &[u64]) -> Option<Period> {
     let mut best: Option<Period> = None;
-    for length in 1..=deeds.len() / 2 {
+    for length in 1..=launch_hashes.len() / 2 {
         if best.is_some_and(|best| length >= best.before + best.length) {
             break;
         }
         let mut start = 0;
-        for index in 0..=deeds.len() - length {
-            if index + length < deeds.len() && deeds[index] == deeds[index + length] {
+        for index in 0..=launch_hashes.len() - length {
+            if index + length < launch_hashes.len() && launch_hashes[index] == launch_hashes[index + length] {
                 continue;
             }
             let repeats = index - start;
-            if repeats >= length && 2 * (repeats + length) >= deeds.len() {
+            if repeats >= length && 2 * (repeats + length) >= launch_hashes.len() {
                 let found = Period { before: start, length };
                 let ends = |period: Period| period.before + period.length;
                 best = Some(best.filter(|best| ends(*best) <= ends(found)).unwrap_or(found));
@@ -102,9 +102,9 @@ fn period(deeds: &[u64]) -> Option<Period> {
 mod tests {
     use super::*;
 
-    fn found(deeds: &str) -> Option<(usize, usize)> {
-        let deeds: Vec<u64> = deeds.bytes().map(u64::from).collect();
-        period(&deeds).map(|Period { before, length }| (before, length))
+    fn found(launch_hashes: &str) -> Option<(usize, usize)> {
+        let launch_hashes: Vec<u64> = launch_hashes.bytes().map(u64::from).collect();
+        period(&launch_hashes).map(|Period { before, length }| (before, length))
     }
 
     #[test]

@@ -225,19 +225,19 @@ const LINES: u64 = 24;
 
 /// Accesses by a CTA: lines read, and lines written with masks.
 #[derive(Clone, Debug)]
-struct Does {
+struct CtaAccesses {
     reads: Vec<u64>,
     writes: Vec<(u64, u32)>,
 }
 
-fn does() -> impl Strategy<Value = Does> {
+fn does() -> impl Strategy<Value = CtaAccesses> {
     let mask = prop_oneof![Just(u32::MAX), Just(0x0f), Just(0xf0), 1..u32::MAX];
     let reads = prop::collection::vec(0..LINES, 0..4);
-    (reads, prop::collection::vec((0..LINES, mask), 0..4)).prop_map(|(reads, writes)| Does { reads, writes })
+    (reads, prop::collection::vec((0..LINES, mask), 0..4)).prop_map(|(reads, writes)| CtaAccesses { reads, writes })
 }
 
 /// Kernels with one CTA per module, and their launch order.
-fn programs() -> impl Strategy<Value = (Vec<Vec<Does>>, Vec<u32>)> {
+fn programs() -> impl Strategy<Value = (Vec<Vec<CtaAccesses>>, Vec<u32>)> {
     let kernels = prop::collection::vec(prop::collection::vec(does(), MODULES), 1..4);
     kernels.prop_flat_map(|kernels| {
         let order = prop::collection::vec(0..kernels.len() as u32, 1..8);
@@ -245,8 +245,8 @@ fn programs() -> impl Strategy<Value = (Vec<Vec<Does>>, Vec<u32>)> {
     })
 }
 
-fn program(kernels: &[Vec<Does>], order: &[u32]) -> Arc<Directed> {
-    let cta = |does: &Does| {
+fn program(kernels: &[Vec<CtaAccesses>], order: &[u32]) -> Arc<Directed> {
+    let cta = |does: &CtaAccesses| {
         Cta::new().warp(|w| {
             w.read(does.reads.iter().copied());
             does.writes.iter().for_each(|&(line, mask)| _ = w.store([line], Mask(mask), Order::WEAK));
@@ -265,7 +265,7 @@ fn bytes_of(mask: u32) -> impl Iterator<Item = u32> {
 
 /// Runs the kernels on memories that are connected only by the schedule's copies. If exactly one module wrote a byte
 /// last, every reading module must see this writer's value.
-fn values_arrive(kernels: &[Vec<Does>], order: &[u32], schedule: &Schedule) -> Result<(), TestCaseError> {
+fn values_arrive(kernels: &[Vec<CtaAccesses>], order: &[u32], schedule: &Schedule) -> Result<(), TestCaseError> {
     let mut replicas = vec![Replica::new(); MODULES];
     let mut latest: BTreeMap<(u64, u32), (usize, BTreeSet<usize>)> = BTreeMap::new();
     for (launch, &kernel) in order.iter().enumerate() {
@@ -301,9 +301,10 @@ fn values_arrive(kernels: &[Vec<Does>], order: &[u32], schedule: &Schedule) -> R
 }
 
 /// Sender, target and line needed after launch number `at`, line by line.
-fn needed_behind(kernels: &[Vec<Does>], order: &[u32], at: usize) -> BTreeSet<(u8, u8, u64)> {
+fn needed_behind(kernels: &[Vec<CtaAccesses>], order: &[u32], at: usize) -> BTreeSet<(u8, u8, u64)> {
     let does = |launch: usize| &kernels[order[launch] as usize];
-    let mask = |does: &Does, line| does.writes.iter().filter(|(l, _)| *l == line).fold(0, |all, (_, mask)| all | mask);
+    let mask =
+        |does: &CtaAccesses, line| does.writes.iter().filter(|(l, _)| *l == line).fold(0, |all, (_, mask)| all | mask);
     let mut needed = BTreeSet::new();
     for (from, to) in (0..MODULES).flat_map(|from| (0..MODULES).map(move |to| (from, to))).filter(|(a, b)| a != b) {
         for line in 0..LINES {

@@ -19,7 +19,7 @@ use tombolo_types::stream::Program;
 use tombolo_types::{Line, ModuleId, Page};
 
 /// Computes page homes.
-pub(super) struct Copied<'a> {
+pub(super) struct CopiedPlacement<'a> {
     /// The program.
     pub(super) program: &'a dyn Program,
     /// Number of GPUs, each with one module.
@@ -30,7 +30,7 @@ pub(super) struct Copied<'a> {
     pub(super) ranges: Ranges,
 }
 
-impl Copied<'_> {
+impl CopiedPlacement<'_> {
     /// The page table. `touched`: pages that kernels touch. `uses`: the kernels' array accesses, if inputs are
     /// replicated.
     pub(super) fn pages(&self, touched: Vec<(Page, ModuleId)>, uses: Option<KernelUses>) -> PageTable {
@@ -50,7 +50,8 @@ impl Copied<'_> {
     fn inputs(&self, arrays: &[Option<Lines>], uses: &KernelUses) -> Vec<Range<u64>> {
         let (mut loaded, mut written) = (vec![false; arrays.len()], vec![false; arrays.len()]);
         for used in uses.values().flat_map(|kernel| &kernel.arrays) {
-            let of = |set: fn(&crate::uses::Touched) -> &LineSet| used.modules.iter().any(|one| !set(one).is_empty());
+            let of =
+                |set: fn(&crate::uses::LineAccesses) -> &LineSet| used.modules.iter().any(|one| !set(one).is_empty());
             loaded[used.array as usize] |= of(|one| &one.read);
             written[used.array as usize] |= of(|one| &one.written);
         }

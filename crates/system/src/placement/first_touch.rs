@@ -9,7 +9,7 @@
 //! Concurrent warps thus compete as equals. If touches were ordered by the CTA's instructions warp after warp, a module
 //! with shorter leading warps would win nearly every shared page; a fixed winner for ties would do the same.
 
-use super::logical_time::{LogicalTime, Moment, Touches};
+use super::logical_time::{LogicalTime, TouchFilter, TouchTime};
 use crate::survey::{Launch, Reader, Touch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
@@ -63,8 +63,8 @@ impl TouchOrder {
 
 /// Earliest touch to a page in a launch.
 #[derive(Clone, Copy)]
-struct Earliest {
-    moment: Moment,
+struct EarliestTouch {
+    moment: TouchTime,
     module: ModuleId,
     /// Module that most recently lost the page at this moment: it would lose again.
     loser: ModuleId,
@@ -100,26 +100,26 @@ fn spread(number: u64) -> u64 {
 const RECENT: usize = 256;
 
 /// Pages, each with the first module to touch the page.
-struct Homes {
+struct PageHomes {
     modules: u8,
     ties: Ties,
     placed: FxHashSet<Page>,
     /// Earliest touch for each page that the current launch is the first to touch.
-    new: FxHashMap<Page, Earliest>,
+    new: FxHashMap<Page, EarliestTouch>,
     touches: Vec<(Page, ModuleId)>,
     /// Recent touches, by page: a later touch by the same module never counts. Most touches fall into this case.
-    recent: [Option<(Page, ModuleId, Moment)>; RECENT],
+    recent: [Option<(Page, ModuleId, TouchTime)>; RECENT],
 }
 
-impl Homes {
-    fn new(modules: u8, ties: Ties) -> Homes {
+impl PageHomes {
+    fn new(modules: u8, ties: Ties) -> PageHomes {
         let (placed, new, touches) = (FxHashSet::default(), FxHashMap::default(), Vec::new());
-        Homes { modules, ties, placed, new, touches, recent: [None; RECENT] }
+        PageHomes { modules, ties, placed, new, touches, recent: [None; RECENT] }
     }
 
     /// Records a touch by a module to a page.
     #[inline]
-    fn touch(&mut self, page: Page, moment: Moment, module: ModuleId) {
+    fn touch(&mut self, page: Page, moment: TouchTime, module: ModuleId) {
         let recent = &mut self.recent[page.0 as usize % RECENT];
         let counts = |(before, of, at)| before != page || of != module || moment < at;
         if recent.is_none_or(counts) {
@@ -130,12 +130,12 @@ impl Homes {
 
     /// Records a touch that the recent touches do not cover. Modules alternate, because neighbouring CTAs are decoded
     /// together.
-    fn touch_anew(&mut self, page: Page, moment: Moment, module: ModuleId) {
+    fn touch_anew(&mut self, page: Page, moment: TouchTime, module: ModuleId) {
         if self.placed.contains(&page) {
             return;
         }
-        let Homes { modules, ties, .. } = *self;
-        let touch = Earliest { moment, module, loser: module };
+        let PageHomes { modules, ties, .. } = *self;
+        let touch = EarliestTouch { moment, module, loser: module };
         let earliest = self.new.entry(page).or_insert(touch);
         match moment.cmp(&earliest.moment) {
             Ordering::Less => *earliest = touch,
@@ -146,7 +146,7 @@ impl Homes {
                 };
                 let wins = place(module) < place(earliest.module);
                 let (module, loser) = if wins { (module, earliest.module) } else { (earliest.module, module) };
-                *earliest = Earliest { moment, module, loser };
+                *earliest = EarliestTouch { moment, module, loser };
             }
             Ordering::Equal | Ordering::Greater => {}
         }
@@ -164,13 +164,13 @@ impl Homes {
 /// The first touch to every page: a reader of streams.
 pub struct FirstTouch {
     order: TouchOrder,
-    touches: Touches,
+    touches: TouchFilter,
     /// Launches seen so far: a repeated launch touches the same pages.
     known: FxHashSet<(u32, On)>,
     /// Kernel in the current launch.
     kernel: u32,
     time: LogicalTime,
-    homes: Homes,
+    homes: PageHomes,
 }
 
 impl FirstTouch {
@@ -181,8 +181,8 @@ impl FirstTouch {
 
     /// First touch in `order`, counting only accesses for which `counts` returns true.
     pub fn of(order: TouchOrder, counts: fn(Touch) -> bool) -> FirstTouch {
-        let touches = Touches { page_shift: order.lines_per_page.trailing_zeros(), counts };
-        let homes = Homes::new(order.modules, order.ties);
+        let touches = TouchFilter { page_shift: order.lines_per_page.trailing_zeros(), counts };
+        let homes = PageHomes::new(order.modules, order.ties);
         FirstTouch { order, touches, known: FxHashSet::default(), kernel: 0, time: LogicalTime::default(), homes }
     }
 

@@ -44,7 +44,7 @@ impl Demands {
     pub fn of(machine: &MachineConfig, program: &dyn Program) -> Result<Demands, StreamError> {
         let modules = machine.topology.modules() as u64;
         let capacity = (machine.l2.bytes + machine.memory_cache.bytes.0) / machine.line.bytes() * modules;
-        let mut reader = Walk::keeping(program.kernels().len(), (capacity / KEPT).max(1).ilog2());
+        let mut reader = DemandWalk::keeping(program.kernels().len(), (capacity / KEPT).max(1).ilog2());
         // The division of grids among modules is irrelevant: each CTA is visited once.
         survey(program, CtaCut::Interleaved { chunk: 1 }, Shape::of(machine), &mut [&mut reader])?;
         Ok(reader.finish(capacity))
@@ -52,7 +52,7 @@ impl Demands {
 }
 
 /// The walk over the streams.
-struct Walk {
+struct DemandWalk {
     /// A line is kept if its hashed address has at least this many leading zeros.
     zeros: u32,
     seen: Vec<bool>,
@@ -61,9 +61,9 @@ struct Walk {
     at: usize,
 }
 
-impl Walk {
-    fn keeping(kernels: usize, zeros: u32) -> Walk {
-        Walk { zeros, seen: vec![false; kernels], kernels: vec![(0, FxHashSet::default()); kernels], at: 0 }
+impl DemandWalk {
+    fn keeping(kernels: usize, zeros: u32) -> DemandWalk {
+        DemandWalk { zeros, seen: vec![false; kernels], kernels: vec![(0, FxHashSet::default()); kernels], at: 0 }
     }
 
     fn finish(self, capacity: u64) -> Demands {
@@ -77,7 +77,7 @@ impl Walk {
     }
 }
 
-impl Reader for Walk {
+impl Reader for DemandWalk {
     fn launch(&mut self, launch: Launch) -> bool {
         self.at = launch.kernel as usize;
         !std::mem::replace(&mut self.seen[self.at], true)
@@ -95,10 +95,10 @@ impl Reader for Walk {
 /// count reaches back to the last touch for all its lines except a share of `1 / LEFT`. Lines are ignored if more lines
 /// than the caches hold have been touched since. The minimum is 1. Source: boundary line reuse latency (Eeckhout et
 /// al., The Computer Journal 2005).
-pub(crate) fn reaches(demands: &Demands, order: &[u32]) -> Vec<usize> {
+pub(crate) fn warm_up_lengths(demands: &Demands, order: &[u32]) -> Vec<usize> {
     let mut last: FxHashMap<Line, usize> = FxHashMap::default();
-    let mut held = Held::default();
-    let mut reaches = Vec::with_capacity(order.len());
+    let mut held = CachedLaunches::default();
+    let mut warm_up_lengths = Vec::with_capacity(order.len());
     for (launch, &kernel) in order.iter().enumerate() {
         let lines = &demands.kernels[kernel as usize].lines;
         let mut ages: Vec<usize> = lines
@@ -108,11 +108,11 @@ pub(crate) fn reaches(demands: &Demands, order: &[u32]) -> Vec<usize> {
             .collect();
         ages.sort_unstable();
         let left = ages.len() / LEFT;
-        reaches.push(ages.len().checked_sub(left + 1).map_or(1, |place| ages[place]).min(launch));
+        warm_up_lengths.push(ages.len().checked_sub(left + 1).map_or(1, |place| ages[place]).min(launch));
         lines.iter().for_each(|&line| _ = last.insert(line, launch));
         held.push(lines, demands.capacity);
     }
-    reaches
+    warm_up_lengths
 }
 
 /// The warm-up may miss one in this many reused lines. Source: BLRL's strictest setting, 99 % or more.
@@ -120,12 +120,12 @@ const LEFT: usize = 100;
 
 /// The latest launches that together touch enough lines to fill the caches; no more launches than necessary.
 #[derive(Default)]
-struct Held<'a> {
+struct CachedLaunches<'a> {
     launches: VecDeque<&'a [Line]>,
     counts: FxHashMap<Line, u32>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> CachedLaunches<'a> {
     fn launches(&self) -> usize {
         self.launches.len()
     }
@@ -165,20 +165,21 @@ mod tests {
     #[test]
     fn a_launch_needs_those_since_its_lines_were_touched() {
         let demands = demands(&[0..10, 10..20, 20..30], 1000);
-        assert_eq!(reaches(&demands, &[0, 1, 2, 0, 0, 1]), [0, 1, 1, 3, 1, 4]);
+        assert_eq!(warm_up_lengths(&demands, &[0, 1, 2, 0, 0, 1]), [0, 1, 1, 3, 1, 4]);
     }
 
     #[test]
     fn lines_that_caches_have_lost_since_need_no_launch() {
         let demands = demands(&[0..10, 10..20, 20..30], 15);
-        assert_eq!(reaches(&demands, &[0, 1, 2, 0]), [0, 1, 1, 1]);
+        assert_eq!(warm_up_lengths(&demands, &[0, 1, 2, 0]), [0, 1, 1, 1]);
     }
 
     #[test]
     fn one_line_in_a_hundred_may_be_older() {
         let order = [0, 1, 1, 2];
-        let of_two =
-            |old: u64, new: u64| reaches(&demands(&[0..old, 1000..1000 + new, 0..1000 + new], 1 << 20), &order)[3];
+        let of_two = |old: u64, new: u64| {
+            warm_up_lengths(&demands(&[0..old, 1000..1000 + new, 0..1000 + new], 1 << 20), &order)[3]
+        };
         assert_eq!((of_two(1, 99), of_two(2, 99)), (1, 3));
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Estimate {
 }
 
 /// Measured launch times in seconds, indexed by launch, for the launches that ran.
-pub(crate) struct Taken<'a> {
+pub(crate) struct LaunchTimes<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) population: &'a Population,
     /// Times with the long warm-ups.
@@ -50,23 +50,23 @@ pub(crate) struct Taken<'a> {
 
 /// A fitted line: time over work.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fit {
+struct LinearFit {
     at_none: f64,
     slope: f64,
 }
 
-impl Fit {
+impl LinearFit {
     /// Least-squares fit through `points` (work and time), at least one; level if the points do not justify a slope.
-    fn through(points: &[(f64, f64)]) -> Fit {
+    fn through(points: &[(f64, f64)]) -> LinearFit {
         let count = points.len() as f64;
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
         let (work, time) = (mean(&|point| point.0), mean(&|point| point.1));
         let spread = mean(&|point| (point.0 - work).powi(2));
         if points.len() < 3 || spread <= (SPREAD * work).powi(2) {
-            return Fit { at_none: time, slope: 0.0 };
+            return LinearFit { at_none: time, slope: 0.0 };
         }
         let slope = mean(&|point| (point.0 - work) * (point.1 - time)) / spread;
-        Fit { at_none: time - slope * work, slope }
+        LinearFit { at_none: time - slope * work, slope }
     }
 
     fn at(self, work: f64) -> f64 {
@@ -78,15 +78,15 @@ fn student(freedom: usize) -> f64 {
     STUDENT[freedom.clamp(1, STUDENT.len()) - 1]
 }
 
-impl Taken<'_> {
+impl LaunchTimes<'_> {
     /// The estimate.
     pub(crate) fn estimate(&self) -> Estimate {
-        let Taken { plan, population, long, .. } = self;
+        let LaunchTimes { plan, population, long, .. } = self;
         let blocks = plan.tiles.len();
         let fits = self.fits(None);
         let (certain, rest): (Vec<usize>, Vec<usize>) =
             (0..population.work.len()).partition(|&launch| plan.certain[launch]);
-        let besides = |number: usize, fits: &FxHashMap<usize, Fit>| {
+        let besides = |number: usize, fits: &FxHashMap<usize, LinearFit>| {
             let one = |launch| long[launch] - self.predicted(fits, launch);
             plan.tiles[number].of as f64 * self.drawn(number).map(one).sum::<f64>()
         };
@@ -108,7 +108,7 @@ impl Taken<'_> {
     }
 
     /// For each group, the line fitted through the launches in all tiles except `without`.
-    fn fits(&self, without: Option<usize>) -> FxHashMap<usize, Fit> {
+    fn fits(&self, without: Option<usize>) -> FxHashMap<usize, LinearFit> {
         let mut points: FxHashMap<usize, Vec<(f64, f64)>> = FxHashMap::default();
         for launch in
             (0..self.plan.tiles.len()).filter(|&number| without != Some(number)).flat_map(|number| self.drawn(number))
@@ -118,10 +118,10 @@ impl Taken<'_> {
                 .or_default()
                 .push((self.population.work[launch], self.long[launch]));
         }
-        points.into_iter().map(|(group, points)| (group, Fit::through(&points))).collect()
+        points.into_iter().map(|(group, points)| (group, LinearFit::through(&points))).collect()
     }
 
-    fn predicted(&self, fits: &FxHashMap<usize, Fit>, launch: usize) -> f64 {
+    fn predicted(&self, fits: &FxHashMap<usize, LinearFit>, launch: usize) -> f64 {
         let fit = fits
             .get(&self.population.groups[launch])
             .expect("a group that is no certain one has launches in two tiles");
@@ -155,7 +155,7 @@ mod tests {
         Population {
             groups: vec![0; LAUNCHES],
             work: (0..LAUNCHES).map(|launch| 100.0 + (launch % 40) as f64).collect(),
-            reaches: (0..LAUNCHES).map(|launch| launch.min(1)).collect(),
+            warm_up_lengths: (0..LAUNCHES).map(|launch| launch.min(1)).collect(),
             firsts: (0..LAUNCHES).map(|launch| launch == 0).collect(),
         }
     }
@@ -169,7 +169,7 @@ mod tests {
             (0..LAUNCHES).map(|launch| if keeps[launch] { takes(launch) * times } else { f64::NAN }).collect()
         };
         let (long, short) = (ran(&plan.long(&population), 1.0), ran(&plan.short, short));
-        let taken = Taken { plan: &plan, population: &population, long: &long, short: &short };
+        let taken = LaunchTimes { plan: &plan, population: &population, long: &long, short: &short };
         (taken.estimate(), (0..LAUNCHES).map(takes).sum())
     }
 
@@ -227,7 +227,7 @@ mod tests {
             if launch < TILE { 0 } else { ends.position(|end| tile < end).expect("blocks have all tiles") }
         };
         let times: Vec<f64> = (0..LAUNCHES).map(|launch| block(launch) as f64).collect();
-        let taken = Taken { plan: &plan, population: &population, long: &times, short: &times };
+        let taken = LaunchTimes { plan: &plan, population: &population, long: &times, short: &times };
         let (estimate, truth) = (taken.estimate(), times.iter().sum::<f64>());
         assert!((estimate.time_s - truth).abs() < 1e-9 * truth, "{} {truth}", estimate.time_s);
     }

@@ -5,11 +5,11 @@
 //! which a draw would reveal too little are certain: all certain launches run, each without representing further
 //! launches.
 //!
-//! Before each counted launch, enough launches run to establish its cache contents ([`super::demand::reaches`]); in the
+//! Before each counted launch, enough launches run to establish its cache contents ([`super::demand::warm_up_lengths`]); in the
 //! main run, twice as many. A second run covers every other tile with the single warm-up. The difference between the
 //! two runs bounds the effect of longer warm-ups.
 
-use super::demand::{Demands, reaches};
+use super::demand::{Demands, warm_up_lengths};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use tombolo_types::stream::KernelInfo;
@@ -41,7 +41,7 @@ pub(crate) struct Population {
     /// Instructions plus line transactions, per launch.
     pub(crate) work: Vec<f64>,
     /// Number of warm-up launches, per launch.
-    pub(crate) reaches: Vec<usize>,
+    pub(crate) warm_up_lengths: Vec<usize>,
     /// True for the first launch with its name.
     pub(crate) firsts: Vec<bool>,
 }
@@ -60,7 +60,7 @@ impl Population {
             before = &info.name;
         }
         let work = order.iter().map(|&kernel| demands.kernels[kernel as usize].work as f64).collect();
-        Population { groups, work, reaches: reaches(demands, order), firsts }
+        Population { groups, work, warm_up_lengths: warm_up_lengths(demands, order), firsts }
     }
 
     /// Share of the work performed by a run with the launches kept in `keeps`.
@@ -76,7 +76,7 @@ impl Population {
 
 /// A drawn tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tile {
+pub(crate) struct LaunchTile {
     /// Launches in the tile.
     pub(crate) launches: Range<usize>,
     /// Number of tiles in the block.
@@ -89,7 +89,7 @@ pub(crate) struct Tile {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     /// Drawn tiles, one per block, in order.
-    pub(crate) tiles: Vec<Tile>,
+    pub(crate) tiles: Vec<LaunchTile>,
     /// True for launches that represent only themselves, indexed by launch.
     pub(crate) certain: Vec<bool>,
     /// True for launches in the run with single warm-ups, indexed by launch.
@@ -135,13 +135,13 @@ impl Plan {
         let tile = |block: usize| {
             let of = cut(block + 1) - cut(block);
             let start = starts[cut(block) + draw(blocks, block) % of];
-            Tile { launches: start..(start + TILE).min(count), of, again: block % 2 == 1 }
+            LaunchTile { launches: start..(start + TILE).min(count), of, again: block % 2 == 1 }
         };
-        let tiles: Vec<Tile> = (0..blocks).map(tile).collect();
+        let tiles: Vec<LaunchTile> = (0..blocks).map(tile).collect();
         let certain = certain(population, &tiles);
         let mut short = vec![false; count];
         for launch in tiles.iter().filter(|tile| tile.again).flat_map(|tile| tile.launches.clone()) {
-            short[launch.saturating_sub(population.reaches[launch])..=launch].fill(true);
+            short[launch.saturating_sub(population.warm_up_lengths[launch])..=launch].fill(true);
         }
         Plan { tiles, certain, short }
     }
@@ -154,7 +154,7 @@ impl Plan {
         kept[population.len() - 1] = true;
         let drawn = self.tiles.iter().flat_map(|tile| tile.launches.clone());
         for launch in drawn.chain((0..population.len()).filter(|&launch| self.certain[launch])) {
-            kept[launch.saturating_sub(2 * population.reaches[launch])..=launch].fill(true);
+            kept[launch.saturating_sub(2 * population.warm_up_lengths[launch])..=launch].fill(true);
         }
         kept
     }
@@ -173,7 +173,7 @@ impl Plan {
 
 /// The certain launches: the launches at the program's start, the first with each name, launches in groups present in
 /// fewer than two tiles, and launches with more work than any drawn launch in their group.
-fn certain(population: &Population, tiles: &[Tile]) -> Vec<bool> {
+fn certain(population: &Population, tiles: &[LaunchTile]) -> Vec<bool> {
     let fixed = |launch: usize| launch < TILE || population.firsts[launch];
     // Per group: the tiles that contain it, and the largest work.
     let mut drawn: FxHashMap<usize, (FxHashSet<usize>, f64)> = FxHashMap::default();
@@ -209,7 +209,7 @@ mod tests {
         Population {
             groups: vec![0; count],
             work: vec![100.0; count],
-            reaches: (0..count).map(|launch| launch.min(1)).collect(),
+            warm_up_lengths: (0..count).map(|launch| launch.min(1)).collect(),
             firsts: (0..count).map(|launch| launch == 0).collect(),
         }
     }
@@ -244,7 +244,7 @@ mod tests {
     fn a_short_program_and_one_that_needs_long_warm_ups_have_no_sample() {
         assert_eq!(Plan::of(&alike(LEAST - 1)), Err(Refusal::Few));
         assert!(matches!(Plan::of(&alike(LEAST)), Err(Refusal::Much(share)) if share > 0.5));
-        let slow = Population { reaches: (0..1002).collect(), ..alike(1002) };
+        let slow = Population { warm_up_lengths: (0..1002).collect(), ..alike(1002) };
         assert!(matches!(Plan::of(&slow), Err(Refusal::Much(_))));
     }
 

@@ -32,7 +32,7 @@ fn copied(schedule: &Schedule) -> (usize, u64) {
     (calls().count(), lines.map(|lines| lines.end.0 - lines.first.0).sum())
 }
 
-struct Found {
+struct MovementSummary {
     hull: (usize, u64),
     needed: (usize, u64),
     moves: usize,
@@ -41,7 +41,7 @@ struct Found {
     kinds: Vec<(String, Option<PageKind>)>,
 }
 
-fn found(name: &str, parameters: &str) -> Found {
+fn found(name: &str, parameters: &str) -> MovementSummary {
     let program = recorded(name, parameters);
     let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(GPUS, PAGE)).expect("it decodes");
     let copies = |which| copied(&movement.copies(&*program, which).0);
@@ -50,7 +50,7 @@ fn found(name: &str, parameters: &str) -> Found {
         let array = row.array.expect("these programs name their arrays");
         (program.arrays()[array as usize].name.clone(), row.pages.most())
     });
-    let found = Found {
+    let found = MovementSummary {
         hull: copies(Copied::Hull),
         needed: copies(Copied::Needed),
         moves: hints.around.iter().map(|around| around.moves.len()).sum(),

@@ -1,7 +1,7 @@
 //! Programs written for several GPUs. Their exchanges match their structure, and loads return allowed values under
 //! every sharing policy that promises this.
 
-use crate::common::ways::{WAYS, Way, assert_right};
+use crate::common::ways::{SHARING_POLICIES, SharingPolicy, assert_right};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_design::scheduling::CtaCut;
@@ -23,7 +23,7 @@ enum Exchange {
 
 /// The remaining policies that `share` ranks, GPUs with peer access, and publishing variants. Their page handling does
 /// not depend on the GPU count; a test with a single count suffices.
-const PEERS: [Way; 8] = [
+const PEERS: [SharingPolicy; 8] = [
     ("numa-memory-side", AS_CUT),
     ("peer", AS_CUT),
     ("software-flat", AS_CUT),
@@ -38,15 +38,15 @@ const PEERS: [Way; 8] = [
 const AS_CUT: &[&str] = &["scheduling=program"];
 
 /// Parameters in command-line form.
-type Given = &'static [(&'static str, &'static str)];
+type ParameterList = &'static [(&'static str, &'static str)];
 
 /// A program at test sizes.
 struct App {
     name: &'static str,
     /// Parameters for runs.
-    small: Given,
+    small: ParameterList,
     /// Parameters for the exchange analysis.
-    given: Given,
+    given: ParameterList,
     /// The parameter for the number of iterations, and a count from which on all iterations are alike.
     iterations: (&'static str, u64),
     /// The only array to examine; `None` for all arrays.
@@ -58,7 +58,7 @@ struct App {
 
 impl App {
     /// Examines all arrays, on any number of GPUs.
-    const fn new(name: &'static str, given: Given, iterations: &'static str, exchange: Exchange) -> App {
+    const fn new(name: &'static str, given: ParameterList, iterations: &'static str, exchange: Exchange) -> App {
         App { name, small: given, given, iterations: (iterations, 2), array: None, gpus: &[2, 4, 16], exchange }
     }
 }
@@ -151,7 +151,7 @@ const APPS: [App; 8] = [
 ];
 
 impl App {
-    fn record(&self, given: Given, gpus: u8, iterations: u64) -> Arc<dyn Program> {
+    fn record(&self, given: ParameterList, gpus: u8, iterations: u64) -> Arc<dyn Program> {
         let workload = find(self.name).expect("a workload");
         let given = given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let given: Vec<_> = given.chain([(self.iterations.0.to_owned(), iterations.to_string())]).collect();
@@ -214,7 +214,7 @@ fn exchanges(counts: impl Fn(u8) -> bool) {
 }
 
 /// Runs every program on the given numbers of GPUs under `ways`, and checks that no load returns a forbidden value.
-fn assert_all_right(counts: &[u8], ways: &[Way]) {
+fn assert_all_right(counts: &[u8], ways: &[SharingPolicy]) {
     for (app, &gpus) in APPS.iter().flat_map(|app| counts.iter().map(move |gpus| (app, gpus))) {
         let program = app.record(app.small, gpus, app.iterations.1);
         ways.iter().for_each(|way| assert_right(app.name, &program, gpus, *way));
@@ -223,7 +223,7 @@ fn assert_all_right(counts: &[u8], ways: &[Way]) {
 
 #[test]
 fn programs_for_several_gpus_find_what_they_must() {
-    assert_all_right(&[4], &WAYS);
+    assert_all_right(&[4], &SHARING_POLICIES);
 }
 
 #[test]
@@ -235,5 +235,5 @@ fn programs_for_several_gpus_find_what_they_must_with_peer_access() {
 #[test]
 #[ignore = "deep: runs on sixteen GPUs, a minute and a half"]
 fn programs_for_several_gpus_find_what_they_must_on_one_and_on_sixteen() {
-    assert_all_right(&[1, 16], &WAYS);
+    assert_all_right(&[1, 16], &SHARING_POLICIES);
 }

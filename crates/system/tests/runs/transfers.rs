@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::transfer::BrokenTransfer;
-use tombolo_system::checker::{Checked, Kind};
+use tombolo_system::checker::{Checked, ViolationKind};
 use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
 use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::Command;
@@ -132,7 +132,7 @@ fn copies_that_a_write_leaves_are_seen() {
             let found = |broken| checked(&machine(&[]), design(name, &[]), &program, broken);
             assert_eq!(found(None).first, [], "{name}");
             let kept = found(Some(BrokenTransfer::WriteKeepsCopies));
-            assert_eq!((kept.violations, kept.first[0].kind), (16 * LINES.end, Kind::Old), "{name}");
+            assert_eq!((kept.violations, kept.first[0].kind), (16 * LINES.end, ViolationKind::Old), "{name}");
         }
         for name in ["nhcc", "hmg"] {
             let kept = checked(&machine(&[]), design(name, &[]), &program, Some(BrokenTransfer::WriteKeepsSharers));
@@ -177,7 +177,7 @@ fn what_the_host_reads_is_the_newest_value() {
             assert_eq!(found(None).first, [], "{name}");
             let passed = found(Some(BrokenTransfer::ReadPassesL2));
             let first = &passed.first[0];
-            assert_eq!((passed.violations, first.kind), (LINES.end, Kind::Old), "{name}");
+            assert_eq!((passed.violations, first.kind), (LINES.end, ViolationKind::Old), "{name}");
             assert_eq!((&*first.by, first.launch, &*passed.places[0].module), ("the host", 0, "host"), "{name}");
         }
     }

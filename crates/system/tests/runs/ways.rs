@@ -1,7 +1,7 @@
 //! Programs under every sharing policy that makes a promise: loads return allowed values on one GPU, on four and on
 //! sixteen.
 
-use crate::common::ways::{WAYS, assert_right};
+use crate::common::ways::{SHARING_POLICIES, assert_right};
 use std::sync::Arc;
 use tombolo_types::stream::Program;
 use tombolo_workload::bench::{Mode, Request, find, record};
@@ -26,7 +26,7 @@ fn programs_find_what_they_must_on_one_gpu_on_four_and_on_sixteen() {
         let program = record(workload, &request, &RecordOptions::default(), Mode::Auto).expect("it runs");
         let program: Arc<dyn Program> = Arc::new(program);
         for gpus in [1, 4, 16] {
-            WAYS.iter().for_each(|way| assert_right(name, &program, gpus, *way));
+            SHARING_POLICIES.iter().for_each(|way| assert_right(name, &program, gpus, *way));
         }
     }
 }

@@ -6,10 +6,10 @@ use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::Program;
 
 /// A design with settings for it.
-pub type Way = (&'static str, &'static [&'static str]);
+pub type SharingPolicy = (&'static str, &'static [&'static str]);
 
 /// Designs that promise the memory model, or at least visibility at kernel boundaries.
-pub const WAYS: [Way; 8] = [
+pub const SHARING_POLICIES: [SharingPolicy; 8] = [
     ("unified-memory", &[]),
     ("unified-memory", &["placement.read_mostly=true"]),
     ("unified-memory", &["placement.pinning=true"]),
@@ -30,7 +30,7 @@ pub fn machine(gpus: u32) -> Arc<MachineConfig> {
 }
 
 /// Runs `program` on `gpus` GPUs under a sharing policy, and checks that no load returns a forbidden value.
-pub fn assert_right(name: &str, program: &Arc<dyn Program>, gpus: u8, (way, settings): Way) {
+pub fn assert_right(name: &str, program: &Arc<dyn Program>, gpus: u8, (way, settings): SharingPolicy) {
     let mut design = tombolo_design::design(way).expect("a preset");
     settings.iter().for_each(|setting| {
         let (key, value) = setting.split_once('=').expect("a key and a value");

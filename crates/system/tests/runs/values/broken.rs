@@ -47,10 +47,10 @@ const ALL: &[&str] =
     &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "numa-memory-side"];
 
 /// Conditions under which a broken rule is detected: machine, program, designs.
-type Seen = (Rule, &'static [&'static str], Arc<Directed>, &'static [&'static str]);
+type Detection = (Rule, &'static [&'static str], Arc<Directed>, &'static [&'static str]);
 
 #[rustfmt::skip]
-fn table() -> Vec<Seen> {
+fn table() -> Vec<Detection> {
     vec![
         (Rule::AcquireKeepsL1, TIGHT, sharing(), ALL),
         (Rule::AcquireKeepsL2, TIGHT, sharing(), SOFTWARE),
@@ -127,7 +127,7 @@ fn every_broken_rule_is_in_the_table_or_has_a_reason() {
 
 #[test]
 fn broken_rules_are_seen_in_a_timing_run() {
-    let unseen = |(rule, of, program, designs): Seen| {
+    let unseen = |(rule, of, program, designs): Detection| {
         let machine = machine(of);
         let sees = move |name: &&str| {
             checked(&machine, design(name, settings(rule)), Arc::clone(&program), Some(rule)).violations > 0

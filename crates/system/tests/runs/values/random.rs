@@ -34,7 +34,7 @@ impl Random {
 
 /// Instruction that sets a flag.
 #[derive(Clone, Copy)]
-enum By {
+enum FlagInstruction {
     Store,
     Atomic,
     Reduction,
@@ -49,7 +49,7 @@ enum Step {
     Add { line: u64, order: Order, result: AtomicResult },
     Compute(u16),
     Barrier,
-    Signal { line: u64, token: u32, scope: Scope, by: By },
+    Signal { line: u64, token: u32, scope: Scope, by: FlagInstruction },
     Await { line: u64, token: u32, scope: Scope, by_fence: bool },
 }
 
@@ -65,9 +65,9 @@ impl Step {
             Step::Signal { line, token, scope, by } => {
                 let order = Order::release(scope);
                 match by {
-                    By::Store => warp.store([line], Mask(1), order),
-                    By::Atomic => warp.atomic([line], order, AtomicResult::Returned),
-                    By::Reduction => warp.atomic([line], order, AtomicResult::Discarded),
+                    FlagInstruction::Store => warp.store([line], Mask(1), order),
+                    FlagInstruction::Atomic => warp.atomic([line], order, AtomicResult::Returned),
+                    FlagInstruction::Reduction => warp.atomic([line], order, AtomicResult::Discarded),
                 };
                 warp.signal(token)
             }
@@ -81,7 +81,7 @@ impl Step {
 
 /// A flag that a warp sets, with the data needed to wait for it.
 #[derive(Clone, Copy)]
-struct Set {
+struct FlagWrite {
     cta: usize,
     line: u64,
     token: u32,
@@ -95,7 +95,7 @@ struct Set {
 struct Kernel {
     random: Random,
     steps: Vec<Vec<Step>>,
-    flags: Vec<Set>,
+    flags: Vec<FlagWrite>,
 }
 
 impl Kernel {
@@ -153,8 +153,13 @@ impl Kernel {
             0 => self.steps[warp].push(Step::Store { line: near, mask }),
             _ => self.steps[warp].push(Step::Load { line: near, mask, order: Order::WEAK }),
         }
-        self.flags.push(Set { cta: warp / WARPS, line, token, scope, near });
-        let by = self.random.of(&[By::Store, By::Store, By::Atomic, By::Reduction]);
+        self.flags.push(FlagWrite { cta: warp / WARPS, line, token, scope, near });
+        let by = self.random.of(&[
+            FlagInstruction::Store,
+            FlagInstruction::Store,
+            FlagInstruction::Atomic,
+            FlagInstruction::Reduction,
+        ]);
         self.steps[warp].push(Step::Signal { line, token, scope, by });
     }
 
@@ -162,12 +167,12 @@ impl Kernel {
     /// line.
     fn wait(&mut self, warp: usize) {
         let cta = warp / WARPS;
-        let within = |set: &&Set| set.cta / 8 == cta / 8 || set.scope == Scope::Sys;
-        let recent: Vec<Set> = self.flags.iter().rev().filter(within).take(6).copied().collect();
+        let within = |set: &&FlagWrite| set.cta / 8 == cta / 8 || set.scope == Scope::Sys;
+        let recent: Vec<FlagWrite> = self.flags.iter().rev().filter(within).take(6).copied().collect();
         if recent.is_empty() {
             return;
         }
-        let Set { line, token, scope, near, .. } = self.random.of(&recent);
+        let FlagWrite { line, token, scope, near, .. } = self.random.of(&recent);
         let by_fence = self.random.below(2) == 0;
         self.steps[warp].push(Step::Await { line, token, scope, by_fence });
         for line in [near, self.line()] {

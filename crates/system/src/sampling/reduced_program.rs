@@ -5,22 +5,22 @@ use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError
 use tombolo_types::{ArrayInfo, HostPhase, LineSize};
 
 /// A program with all its kernels and some launches. All commands except launches are kept.
-pub(crate) struct Thinned {
+pub(crate) struct ReducedProgram {
     whole: Arc<dyn Program>,
     commands: Vec<Command>,
 }
 
-impl Thinned {
+impl ReducedProgram {
     /// `whole`, reduced to the launches kept in `keeps`, indexed by launch.
-    pub(crate) fn new(whole: &Arc<dyn Program>, keeps: &[bool]) -> Thinned {
+    pub(crate) fn new(whole: &Arc<dyn Program>, keeps: &[bool]) -> ReducedProgram {
         let mut kept = keeps.iter();
         let stays = |command: &&Command| command.kernel().is_none() || kept.next().copied().unwrap_or(false);
         let commands = whole.commands().iter().filter(stays).cloned().collect();
-        Thinned { whole: Arc::clone(whole), commands }
+        ReducedProgram { whole: Arc::clone(whole), commands }
     }
 }
 
-impl Program for Thinned {
+impl Program for ReducedProgram {
     fn name(&self) -> &str {
         self.whole.name()
     }

@@ -13,9 +13,9 @@ pub(super) struct Moment {
 
 /// A sparse vector clock: for each known warp, the last moment that happens before. Shared and immutable.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Knowledge(Arc<Vec<Moment>>);
+pub(super) struct VectorClock(Arc<Vec<Moment>>);
 
-impl Knowledge {
+impl VectorClock {
     /// True if `moment` happens before the holder of this clock.
     pub(super) fn covers(&self, moment: Moment) -> bool {
         let found = self.0.binary_search_by_key(&moment.warp, |known| known.warp);
@@ -23,7 +23,7 @@ impl Knowledge {
     }
 
     /// Joins two clocks: the maximum per warp.
-    pub(super) fn join(&self, other: &Knowledge) -> Knowledge {
+    pub(super) fn join(&self, other: &VectorClock) -> VectorClock {
         if Arc::ptr_eq(&self.0, &other.0) || other.0.is_empty() {
             return self.clone();
         }
@@ -41,12 +41,12 @@ impl Knowledge {
         }
         joined.extend_from_slice(left);
         joined.extend_from_slice(right);
-        Knowledge(Arc::new(joined))
+        VectorClock(Arc::new(joined))
     }
 
     /// Extends the clock by `moment`.
-    pub(super) fn with(&self, moment: Moment) -> Knowledge {
-        self.join(&Knowledge(Arc::new(vec![moment])))
+    pub(super) fn with(&self, moment: Moment) -> VectorClock {
+        self.join(&VectorClock(Arc::new(vec![moment])))
     }
 }
 
@@ -56,8 +56,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn knowledge(moments: &BTreeMap<u32, u32>) -> Knowledge {
-        Knowledge(Arc::new(moments.iter().map(|(&warp, &sequence)| Moment { warp, sequence }).collect()))
+    fn knowledge(moments: &BTreeMap<u32, u32>) -> VectorClock {
+        VectorClock(Arc::new(moments.iter().map(|(&warp, &sequence)| Moment { warp, sequence }).collect()))
     }
 
     proptest! {
