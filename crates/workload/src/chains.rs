@@ -80,7 +80,7 @@ impl Chains {
     }
 
     /// Marks the latest result as held by no value: the next instruction that is not arithmetic needs this result.
-    pub(crate) fn note_loose(&mut self) {
+    pub(crate) fn note_unheld_result(&mut self) {
         self.loose = true;
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn what_no_value_holds_is_needed_by_the_next_instruction_of_another_kind() {
         let (mut chains, mut ops) = (Chains::default(), Vec::new());
         chains.push(run(Int, 2), Depth::NONE, &mut ops, 0);
-        chains.note_loose();
+        chains.note_unheld_result();
         chains.wait(Depth::NONE, &mut ops, 0);
         assert_eq!(ops, [op(Int, 2, 2, false, true)]);
     }

@@ -5,14 +5,14 @@ use crate::record::RecordOptions;
 use tombolo_types::stream::{Command, KernelInfo, Program};
 
 /// Parameters as given by a user.
-type Given = &'static [(&'static str, &'static str)];
+type GivenParameters = &'static [(&'static str, &'static str)];
 
 /// Workload name and parameters, number of launches, CTAs in the largest launch, footprint in KiB.
-type Row = (&'static str, Given, usize, u32, u64);
+type ExpectedLaunches = (&'static str, GivenParameters, usize, u32, u64);
 
 /// Programs whose launches are known without running. Source of launches: CPElide, IV-D names a maximum of 510; all
 /// other numbers follow from inputs and the sources named by the programs.
-const PLANNED: [Row; 11] = [
+const PLANNED: [ExpectedLaunches; 11] = [
     ("babelstream", &[], 4, 2048, 6 << 10),
     ("backprop", &[("hidden", "16")], 2, 4096, 9 << 10),
     ("dwt2d", &[], 10, 65536, 432 << 10),
@@ -30,7 +30,7 @@ const PLANNED: [Row; 11] = [
 /// threads` for each grid, in order of first launch, at seed 1. Source: CPElide, Table II, and the loops in the
 /// programs published by its authors. Rounds for color-max and pannotia-sssp belong to the generated network; Alaska's
 /// own network takes 10 and 12. Leaves for hacc belong to generated balls.
-const GRIDS: [(&str, Given, &[&str]); 10] = [
+const GRIDS: [(&str, GivenParameters, &[&str]); 10] = [
     ("hacc", &[], &["54 x step10, 51 x 128", "69 x step10, 34 x 128", "2 x step10, 17 x 128"]),
     (
         "pennant",
@@ -104,7 +104,7 @@ const GRIDS: [(&str, Given, &[&str]); 10] = [
 ];
 
 /// The larger input for the recurrent layers.
-const LARGER: Given = &[("hidden", "512"), ("batch", "16"), ("steps", "4")];
+const LARGER: GivenParameters = &[("hidden", "512"), ("batch", "16"), ("steps", "4")];
 
 /// A request with the scale and seed given in the last argument.
 fn request(name: &str, given: &[(&str, &str)], (scale, seed): (&str, u64)) -> Request {
@@ -157,7 +157,7 @@ fn told(launches: &[KernelInfo]) -> Vec<String> {
 
 #[test]
 fn grids_are_those_of_cpelides_inputs() {
-    let found = |(name, given, expected): (&str, Given, &[&str])| {
+    let found = |(name, given, expected): (&str, GivenParameters, &[&str])| {
         let found = told(&launched(name, given, ("1", 1)));
         (found != expected).then(|| format!("{name} {given:?}: {found:#?}"))
     };

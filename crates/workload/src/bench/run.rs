@@ -1,7 +1,7 @@
 //! Operations on a workload at a given size: footprint, launch plan and recording.
 
 use super::workload::{Instance, Request, Workload, WorkloadError};
-use crate::record::{Host, RecordOptions, Recording, Room};
+use crate::record::{Host, MemoryBudget, RecordOptions, Recording};
 use crate::scale::Scale;
 use crate::simt::{ArrayInfo, Backing, Memory};
 use tombolo_types::stream::KernelInfo;
@@ -79,7 +79,7 @@ pub fn record(
     let instance = lay_out(workload, &mut request, &mut memory)?;
     if computes {
         let needs = memory.bytes();
-        if let Some(has) = Room::of(options).available().filter(|has| needs > *has) {
+        if let Some(has) = MemoryBudget::of(options).available().filter(|has| needs > *has) {
             return Err(WorkloadError::Memory { workload: name, needs, has });
         }
         memory.back();

@@ -20,14 +20,14 @@ pub fn decode(bytes: &[u8], into: &mut CtaStream) -> Result<usize, StreamError> 
         Decoder { bytes, at: 0, stream: into, before: Vec::new(), lines: Vec::new(), next: 0, last: 0, error: None };
     match decoder.cta() {
         Ok(()) => Ok(decoder.at),
-        Err(Damaged) => Err(decoder.error.expect("who finds damage says which")),
+        Err(DecodeFailure) => Err(decoder.error.expect("who finds damage says which")),
     }
 }
 
 /// Marker for bytes never written by [`encode`]; the decoder keeps the reason. The type is empty, which lets decoded
 /// values return in registers.
 #[derive(Clone, Copy, Debug)]
-struct Damaged;
+struct DecodeFailure;
 
 struct Decoder<'a> {
     bytes: &'a [u8],
@@ -47,12 +47,12 @@ struct Decoder<'a> {
 /// Inlining is for speed: decoding is a fifth faster when position and guesses stay in registers.
 impl Decoder<'_> {
     #[cold]
-    fn error(&mut self, what: std::fmt::Arguments<'_>) -> Damaged {
+    fn error(&mut self, what: std::fmt::Arguments<'_>) -> DecodeFailure {
         self.error = Some(StreamError { message: format!("byte {} of the encoded CTA: {what}", self.at) });
-        Damaged
+        DecodeFailure
     }
 
-    fn cta(&mut self) -> Result<(), Damaged> {
+    fn cta(&mut self) -> Result<(), DecodeFailure> {
         let warps = self.count("warps")?;
         let tokens = self.count("tokens")?;
         for _ in 0..tokens {
@@ -67,7 +67,7 @@ impl Decoder<'_> {
     }
 
     #[inline(always)]
-    fn byte(&mut self) -> Result<u8, Damaged> {
+    fn byte(&mut self) -> Result<u8, DecodeFailure> {
         match self.bytes.get(self.at) {
             Some(&byte) => {
                 self.at += 1;
@@ -78,12 +78,12 @@ impl Decoder<'_> {
     }
 
     #[inline(always)]
-    fn number(&mut self) -> Result<u64, Damaged> {
+    fn number(&mut self) -> Result<u64, DecodeFailure> {
         let first = self.byte()?;
         if first < 0x80 { Ok(u64::from(first)) } else { self.long_number(first) }
     }
 
-    fn long_number(&mut self, first: u8) -> Result<u64, Damaged> {
+    fn long_number(&mut self, first: u8) -> Result<u64, DecodeFailure> {
         let mut value = u64::from(first & 0x7f);
         for shift in (7..64).step_by(7) {
             let byte = self.byte()?;
@@ -99,7 +99,7 @@ impl Decoder<'_> {
     }
 
     /// Reads an item count, for items with at least one byte each: the remaining bytes bound it.
-    fn count(&mut self, what: &str) -> Result<usize, Damaged> {
+    fn count(&mut self, what: &str) -> Result<usize, DecodeFailure> {
         let count = self.number()?;
         let left = self.bytes.len() - self.at;
         if count > left as u64 {
@@ -109,7 +109,7 @@ impl Decoder<'_> {
     }
 
     /// The argument of an instruction written by `put_small`, from `low` to `high`.
-    fn small(&mut self, argument: u8, what: &str, low: u16, high: u16) -> Result<u16, Damaged> {
+    fn small(&mut self, argument: u8, what: &str, low: u16, high: u16) -> Result<u16, DecodeFailure> {
         let value = if argument == 0 { self.number()? } else { u64::from(argument) };
         match u16::try_from(value) {
             Ok(value) if (low..=high).contains(&value) => Ok(value),
@@ -117,7 +117,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn warp(&mut self) -> Result<(), Damaged> {
+    fn warp(&mut self) -> Result<(), DecodeFailure> {
         let ops = self.count("instructions")?;
         let start = self.stream.ops.len();
         self.stream.ops.reserve(ops);
@@ -135,13 +135,13 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn order(&mut self) -> Result<PackedOrder, Damaged> {
+    fn order(&mut self) -> Result<PackedOrder, DecodeFailure> {
         let byte = self.byte()?;
         PackedOrder::from_byte(byte).ok_or_else(|| self.error(format_args!("{byte} is no memory order")))
     }
 
     #[inline(always)]
-    fn mask(&mut self) -> Result<Mask, Damaged> {
+    fn mask(&mut self) -> Result<Mask, DecodeFailure> {
         match self.byte()? {
             grain @ 0..=31 => Ok(Mask(1 << grain)),
             MASK_ALL => Ok(Mask::ALL),
@@ -161,7 +161,7 @@ impl Decoder<'_> {
     }
 
     #[inline(always)]
-    fn op(&mut self) -> Result<Op, Damaged> {
+    fn op(&mut self) -> Result<Op, DecodeFailure> {
         let lead = self.byte()?;
         let argument = lead >> 4;
         let weak = PackedOrder::from(Order::WEAK);
@@ -181,7 +181,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn compute(&mut self, argument: u8) -> Result<Op, Damaged> {
+    fn compute(&mut self, argument: u8) -> Result<Op, DecodeFailure> {
         let Some(&class) = ComputeClass::ALL.get(usize::from(argument & !LINKED)) else {
             return Err(self.error(format_args!("{} is no class of arithmetic", argument & !LINKED)));
         };
@@ -208,7 +208,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn rare(&mut self, kind: u8, argument: u8) -> Result<Op, Damaged> {
+    fn rare(&mut self, kind: u8, argument: u8) -> Result<Op, DecodeFailure> {
         Ok(match kind {
             kind::ORDERED_LOAD => {
                 let (order, accesses) = self.ordered(argument)?;
@@ -239,7 +239,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn token(&mut self, argument: u8) -> Result<u16, Damaged> {
+    fn token(&mut self, argument: u8) -> Result<u16, DecodeFailure> {
         let token = self.small(argument, "token index", 0, u16::MAX)?;
         if usize::from(token) >= self.stream.tokens.len() {
             let tokens = self.stream.tokens.len();
@@ -248,27 +248,27 @@ impl Decoder<'_> {
         Ok(token)
     }
 
-    fn ordered(&mut self, argument: u8) -> Result<(PackedOrder, Accesses), Damaged> {
+    fn ordered(&mut self, argument: u8) -> Result<(PackedOrder, Accesses), DecodeFailure> {
         let (len, full) = self.length(argument)?;
         let order = self.order()?;
         Ok((order, self.lines(len, full)?))
     }
 
     #[inline(always)]
-    fn length(&mut self, argument: u8) -> Result<(u8, bool), Damaged> {
+    fn length(&mut self, argument: u8) -> Result<(u8, bool), DecodeFailure> {
         let short = argument & ESCAPE;
         let len = if short == ESCAPE { self.byte()? } else { short };
         Ok((len, argument & FULL != 0))
     }
 
     #[inline(always)]
-    fn accesses(&mut self, argument: u8) -> Result<Accesses, Damaged> {
+    fn accesses(&mut self, argument: u8) -> Result<Accesses, DecodeFailure> {
         let (len, full) = self.length(argument)?;
         self.lines(len, full)
     }
 
     #[inline(always)]
-    fn lines(&mut self, len: u8, full: bool) -> Result<Accesses, Damaged> {
+    fn lines(&mut self, len: u8, full: bool) -> Result<Accesses, DecodeFailure> {
         let start = self.stream.accesses.len() as u32;
         for place in 0..len {
             let expected = if place == 0 { self.guess() } else { self.last.wrapping_add(1) };

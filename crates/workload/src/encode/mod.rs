@@ -75,7 +75,7 @@ pub fn encode(stream: &CtaStream, out: &mut Vec<u8>) {
     for warp in &stream.warps {
         let ops = &stream.ops[warp.start as usize..warp.end as usize];
         put(out, ops.len() as u64);
-        let mut guess = Guess { before: &before, next: 0, last: 0 };
+        let mut guess = LinePredictor { before: &before, next: 0, last: 0 };
         lines.clear();
         for op in ops {
             encode_op(stream, op, &mut guess, &mut lines, out);
@@ -85,14 +85,14 @@ pub fn encode(stream: &CtaStream, out: &mut Vec<u8>) {
 }
 
 /// Predictor for the first line of a warp's next memory instruction.
-struct Guess<'a> {
+struct LinePredictor<'a> {
     /// First lines of the previous warp, a line per memory instruction with an access.
     before: &'a [u64],
     next: usize,
     last: u64,
 }
 
-impl Guess<'_> {
+impl LinePredictor<'_> {
     fn first(&mut self) -> u64 {
         let guess = self.before.get(self.next).copied().unwrap_or(self.last);
         self.next += 1;
@@ -100,7 +100,7 @@ impl Guess<'_> {
     }
 }
 
-fn encode_op(stream: &CtaStream, op: &Op, guess: &mut Guess<'_>, lines: &mut Vec<u64>, out: &mut Vec<u8>) {
+fn encode_op(stream: &CtaStream, op: &Op, guess: &mut LinePredictor<'_>, lines: &mut Vec<u64>, out: &mut Vec<u8>) {
     let weak = PackedOrder::from(Order::WEAK);
     let mut memory = |kind, order: Option<PackedOrder>, accesses: Accesses, out: &mut Vec<u8>| {
         let accesses = &stream.accesses[accesses.range()];
@@ -145,7 +145,7 @@ fn encode_memory(
     kind: u8,
     order: Option<PackedOrder>,
     accesses: &[Access],
-    guess: &mut Guess<'_>,
+    guess: &mut LinePredictor<'_>,
     lines: &mut Vec<u64>,
     out: &mut Vec<u8>,
 ) {

@@ -8,13 +8,13 @@
 //!
 //! Arcs are directed. Weights are whole numbers.
 
-use super::lines::Lines;
+use super::lines::LineReader;
 use super::{Arc, Graph, GraphError};
 use std::io::BufRead;
 
 /// Reads a `.gr` file. `name` is the file name for errors; `weighted` is true if the file's weights are used.
 pub fn read_dimacs(name: &str, reader: impl BufRead, weighted: bool) -> Result<Graph, GraphError> {
-    let mut lines = Lines::new(name, reader, 'c');
+    let mut lines = LineReader::new(name, reader, 'c');
     let mut header: Option<(u64, u64)> = None;
     let mut found = Vec::new();
     while lines.advance()? {
@@ -39,7 +39,7 @@ pub fn read_dimacs(name: &str, reader: impl BufRead, weighted: bool) -> Result<G
     lines.graph(nodes, arcs, &found)
 }
 
-fn problem(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
+fn problem(lines: &LineReader<impl BufRead>) -> Result<(u64, u64), GraphError> {
     let expected = "`p sp NODES ARCS`";
     let [_, kind, nodes, arcs] = lines.fields(expected)?;
     if kind != "sp" {
@@ -48,7 +48,7 @@ fn problem(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
     lines.sizes(lines.size(nodes, expected)?, lines.size(arcs, expected)?)
 }
 
-fn arc(lines: &Lines<impl BufRead>, nodes: u64) -> Result<Arc, GraphError> {
+fn arc(lines: &LineReader<impl BufRead>, nodes: u64) -> Result<Arc, GraphError> {
     let expected = "`a FROM TO WEIGHT` with whole numbers";
     let [_, from, to, weight] = lines.fields(expected)?;
     let weight = lines.real(weight, expected)?;

@@ -20,7 +20,7 @@ const ISLANDS: u64 = 3_900;
 const FIRST: u64 = 68;
 
 /// A piece of the network.
-struct Piece {
+struct NetworkPiece {
     /// Global number of each node; the piece's nodes form a square grid row by row.
     numbers: Vec<u32>,
     /// Requested number of edges.
@@ -52,7 +52,7 @@ fn islands(nodes: u64, mut left: u64) -> Vec<u32> {
     sizes
 }
 
-fn pieces(nodes: u32, seed: u64) -> Vec<Piece> {
+fn pieces(nodes: u32, seed: u64) -> Vec<NetworkPiece> {
     let all = u64::from(nodes);
     let first = all.min(FIRST) as u32;
     let mainland = (all * MAINLAND / NODES).min(all - u64::from(first));
@@ -62,19 +62,19 @@ fn pieces(nodes: u32, seed: u64) -> Vec<Piece> {
     let edges = |nodes: usize| (nodes as u64 * EDGES / NODES) as usize;
     let middle = (first / columns(first) / 2) * columns(first) + columns(first) / 2;
     let turned = (0..first).map(|node| (node + first - middle.min(first - 1)) % first).collect();
-    let mut found = vec![Piece { numbers: turned, edges: edges(first as usize) }];
+    let mut found = vec![NetworkPiece { numbers: turned, edges: edges(first as usize) }];
     let (mut mainland_numbers, mut next) = (Vec::new(), first);
     for (index, size) in (1..).zip(&sizes) {
         let before = (mainland * index / (sizes.len() as u64 + 1)) as u32;
         let run = before - mainland_numbers.len() as u32;
         mainland_numbers.extend(next..next + run);
         next += run;
-        found.push(Piece { numbers: (next..next + size).collect(), edges: edges(*size as usize) });
+        found.push(NetworkPiece { numbers: (next..next + size).collect(), edges: edges(*size as usize) });
         next += size;
     }
     mainland_numbers.extend(next..nodes);
     let edges = edges(mainland_numbers.len());
-    found.push(Piece { numbers: mainland_numbers, edges });
+    found.push(NetworkPiece { numbers: mainland_numbers, edges });
     found
 }
 

@@ -10,7 +10,7 @@ const LONGEST: u64 = 4096;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Line-by-line reader that keeps the latest line.
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     file: String,
     reader: R,
     /// First character of a comment line.
@@ -21,9 +21,9 @@ pub(super) struct Lines<R> {
     number: u64,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(super) fn new(file: &str, reader: R, comment: char) -> Lines<R> {
-        Lines { file: file.to_owned(), reader, comment, bytes: Vec::new(), text: String::new(), number: 0 }
+impl<R: BufRead> LineReader<R> {
+    pub(super) fn new(file: &str, reader: R, comment: char) -> LineReader<R> {
+        LineReader { file: file.to_owned(), reader, comment, bytes: Vec::new(), text: String::new(), number: 0 }
     }
 
     /// An error located at the latest line.

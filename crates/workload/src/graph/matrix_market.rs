@@ -12,9 +12,9 @@
 //!
 //! Weights are the magnitudes of the values, rounded to whole numbers; without values, all weights are 1.
 
-use super::lines::Lines;
+use super::lines::LineReader;
 use super::weights::Weights;
-use super::{Arc, GraphError, Read};
+use super::{Arc, GraphError, ParsedGraph};
 use std::io::BufRead;
 
 const BANNER: &str = "`%%MatrixMarket matrix coordinate real|integer|complex|pattern \
@@ -23,7 +23,7 @@ const SIZES: &str = "`ROWS COLUMNS ENTRIES`";
 
 /// Kind of values after an entry's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Values {
+enum ValueKind {
     Pattern,
     Real,
     Complex,
@@ -31,8 +31,8 @@ enum Values {
 
 /// Reads a `.mtx` file. `name` is the file name for errors and notes; `weighted` is true if the file's weights are
 /// used.
-pub fn read_matrix_market(name: &str, reader: impl BufRead, weighted: bool) -> Result<Read, GraphError> {
-    let mut lines = Lines::new(name, reader, '%');
+pub fn read_matrix_market(name: &str, reader: impl BufRead, weighted: bool) -> Result<ParsedGraph, GraphError> {
+    let mut lines = LineReader::new(name, reader, '%');
     lines.advance()?;
     let (values, mirrored) = banner(&lines)?;
     let mut sizes: Option<(u64, u64)> = None;
@@ -50,20 +50,20 @@ pub fn read_matrix_market(name: &str, reader: impl BufRead, weighted: bool) -> R
     let Some((nodes, entries)) = sizes else { return Err(lines.error(format!("no line {SIZES}"))) };
     let graph = lines.graph(nodes, entries, &found)?;
     let mut notes = weights.notes(lines.file());
-    if weighted && values == Values::Complex {
+    if weighted && values == ValueKind::Complex {
         notes.push(format!("{}: weights are the magnitudes of its complex values", lines.file()));
     }
-    Ok(Read { graph: if mirrored { graph.symmetric() } else { graph }, notes })
+    Ok(ParsedGraph { graph: if mirrored { graph.symmetric() } else { graph }, notes })
 }
 
 /// Parses the banner: kind of values, and true if entries also represent their mirror images.
-fn banner(lines: &Lines<impl BufRead>) -> Result<(Values, bool), GraphError> {
+fn banner(lines: &LineReader<impl BufRead>) -> Result<(ValueKind, bool), GraphError> {
     let words = lines.fields::<5>(BANNER)?.map(str::to_ascii_lowercase);
     let [mark, object, format, values, symmetry] = words.each_ref().map(String::as_str);
     let values = match values {
-        "pattern" => Some(Values::Pattern),
-        "real" | "integer" => Some(Values::Real),
-        "complex" => Some(Values::Complex),
+        "pattern" => Some(ValueKind::Pattern),
+        "real" | "integer" => Some(ValueKind::Real),
+        "complex" => Some(ValueKind::Complex),
         _ => None,
     };
     let mirrored = match symmetry {
@@ -77,7 +77,7 @@ fn banner(lines: &Lines<impl BufRead>) -> Result<(Values, bool), GraphError> {
     }
 }
 
-fn dimensions(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
+fn dimensions(lines: &LineReader<impl BufRead>) -> Result<(u64, u64), GraphError> {
     let [rows, columns, entries] = lines.fields(SIZES)?;
     let (rows, columns) = (lines.size(rows, SIZES)?, lines.size(columns, SIZES)?);
     if rows != columns {
@@ -86,18 +86,23 @@ fn dimensions(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
     lines.sizes(rows, lines.size(entries, SIZES)?)
 }
 
-fn entry(lines: &Lines<impl BufRead>, nodes: u64, values: Values, weights: &mut Weights) -> Result<Arc, GraphError> {
+fn entry(
+    lines: &LineReader<impl BufRead>,
+    nodes: u64,
+    values: ValueKind,
+    weights: &mut Weights,
+) -> Result<Arc, GraphError> {
     let (expected, [row, column], weight) = match values {
-        Values::Pattern => {
+        ValueKind::Pattern => {
             let expected = "`ROW COLUMN`";
             (expected, lines.fields::<2>(expected)?, 1)
         }
-        Values::Real => {
+        ValueKind::Real => {
             let expected = "`ROW COLUMN VALUE`";
             let [row, column, value] = lines.fields(expected)?;
             (expected, [row, column], weights.of(lines, lines.real(value, expected)?, value)?)
         }
-        Values::Complex => {
+        ValueKind::Complex => {
             let expected = "`ROW COLUMN REAL IMAGINARY`";
             let [row, column, re, im] = lines.fields(expected)?;
             let magnitude = lines.real(re, expected)?.hypot(lines.real(im, expected)?);

@@ -67,7 +67,7 @@ pub struct GraphError {
 
 /// A graph read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read {
+pub struct ParsedGraph {
     /// The graph.
     pub graph: Graph,
     /// Notes about the graph for readers of results.
@@ -92,7 +92,7 @@ enum Format {
 
 /// Reads a graph in the format indicated by the file's suffix: `.gr` (DIMACS) or `.mtx` (MatrixMarket), both with or
 /// without gzip compression.
-pub fn read_graph(path: &Path, reading: Reading) -> Result<Read, GraphError> {
+pub fn read_graph(path: &Path, reading: Reading) -> Result<ParsedGraph, GraphError> {
     let name = path.display().to_string();
     let whole = |message| GraphError { file: name.clone(), line: 0, message };
     let format = format(path).ok_or_else(|| {
@@ -116,9 +116,9 @@ pub fn read_graph(path: &Path, reading: Reading) -> Result<Read, GraphError> {
     Ok(read)
 }
 
-fn parse(format: Format, name: &str, reader: impl BufRead, weighted: bool) -> Result<Read, GraphError> {
+fn parse(format: Format, name: &str, reader: impl BufRead, weighted: bool) -> Result<ParsedGraph, GraphError> {
     match format {
-        Format::Dimacs => Ok(Read { graph: read_dimacs(name, reader, weighted)?, notes: Vec::new() }),
+        Format::Dimacs => Ok(ParsedGraph { graph: read_dimacs(name, reader, weighted)?, notes: Vec::new() }),
         Format::MatrixMarket => read_matrix_market(name, reader, weighted),
     }
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// Reads a temporary file with the given name and content.
-    fn read(name: &str, content: &[u8], reading: Reading) -> Result<Read, GraphError> {
+    fn read(name: &str, content: &[u8], reading: Reading) -> Result<ParsedGraph, GraphError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();

@@ -1,18 +1,18 @@
 //! Weights for a file's arcs: whole numbers, converted from the file's values.
 
 use super::GraphError;
-use super::lines::Lines;
+use super::lines::LineReader;
 use std::io::BufRead;
 
 /// Count and first example for a kind of changed values.
 #[derive(Default)]
-struct Changed {
+struct WeightChanges {
     count: u64,
     /// Line, value as written, and resulting weight for the first change.
     first: Option<(u64, String, u32)>,
 }
 
-impl Changed {
+impl WeightChanges {
     fn add(&mut self, line: u64, written: &str, weight: u32) {
         self.count += 1;
         self.first.get_or_insert_with(|| (line, written.to_owned(), weight));
@@ -31,18 +31,23 @@ pub(super) struct Weights {
     used: bool,
     /// Set when an unused value would not be a valid weight.
     odd: bool,
-    rounded: Changed,
-    negative: Changed,
+    rounded: WeightChanges,
+    negative: WeightChanges,
 }
 
 impl Weights {
     pub(super) fn new(used: bool) -> Weights {
-        Weights { used, odd: false, rounded: Changed::default(), negative: Changed::default() }
+        Weights { used, odd: false, rounded: WeightChanges::default(), negative: WeightChanges::default() }
     }
 
     /// Converts a value, spelled `written` in the latest line, to a weight: its magnitude, rounded. An error if the
     /// magnitude is too large, or rounds to zero.
-    pub(super) fn of(&mut self, lines: &Lines<impl BufRead>, value: f64, written: &str) -> Result<u32, GraphError> {
+    pub(super) fn of(
+        &mut self,
+        lines: &LineReader<impl BufRead>,
+        value: f64,
+        written: &str,
+    ) -> Result<u32, GraphError> {
         let (magnitude, rounded) = (value.abs(), value.abs().round());
         let fits = (0.0..=f64::from(u32::MAX)).contains(&rounded);
         if !self.used {

@@ -21,10 +21,10 @@ pub(crate) const BLOCK_BYTES: usize = 64 << 10;
 const LEVEL: i32 = 1;
 
 /// Location of a block's compressed bytes: in memory or in the spill file.
-enum Place {
-    Held(Box<[u8]>),
+enum BlockLocation {
+    InMemory(Box<[u8]>),
     /// Offset in the spill file.
-    Spilled(u64),
+    InSpillFile(u64),
 }
 
 /// Consecutive CTAs of a kernel, packed together.
@@ -37,7 +37,7 @@ pub(crate) struct Block {
     /// Hash of the compressed bytes.
     digest: u64,
     packed_bytes: usize,
-    place: Place,
+    location: BlockLocation,
 }
 
 impl Block {
@@ -83,8 +83,8 @@ impl<'a> Packer<'a> {
         raw.append(&mut self.encoded);
         let packed = zstd::bulk::compress(&raw, LEVEL)?;
         let (packed_bytes, digest) = (packed.len(), digest_of(&packed));
-        let place = self.store.keep(packed)?;
-        self.blocks.push(Block { first: self.first, ctas, raw_bytes: raw.len(), digest, packed_bytes, place });
+        let location = self.store.keep(packed)?;
+        self.blocks.push(Block { first: self.first, ctas, raw_bytes: raw.len(), digest, packed_bytes, location });
         self.first += ctas;
         Ok(())
     }
@@ -119,12 +119,12 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, packed: Vec<u8>) -> Result<Place, RecordError> {
+    fn keep(&self, packed: Vec<u8>) -> Result<BlockLocation, RecordError> {
         let mut state = self.state();
         let len = packed.len() as u64;
         if state.held + len <= self.budget {
             state.held += len;
-            return Ok(Place::Held(packed.into_boxed_slice()));
+            return Ok(BlockLocation::InMemory(packed.into_boxed_slice()));
         }
         let at = state.spilled;
         let file = match &mut state.spill {
@@ -134,7 +134,7 @@ impl Store {
         file.seek(SeekFrom::Start(at))?;
         file.write_all(&packed)?;
         state.spilled += len;
-        Ok(Place::Spilled(at))
+        Ok(BlockLocation::InSpillFile(at))
     }
 
     /// Releases the space of the most recently recorded kernel: memory returns to the budget, and the end of the spill
@@ -142,9 +142,9 @@ impl Store {
     pub(crate) fn release(&self, blocks: &[Block]) {
         let mut state = self.state();
         for block in blocks {
-            match block.place {
-                Place::Held(_) => state.held -= block.packed_bytes(),
-                Place::Spilled(at) => state.spilled = state.spilled.min(at),
+            match block.location {
+                BlockLocation::InMemory(_) => state.held -= block.packed_bytes(),
+                BlockLocation::InSpillFile(at) => state.spilled = state.spilled.min(at),
             }
         }
     }
@@ -155,9 +155,9 @@ impl Store {
     }
 
     fn packed<R>(&self, block: &Block, use_it: impl FnOnce(&[u8]) -> R) -> std::io::Result<R> {
-        match &block.place {
-            Place::Held(bytes) => Ok(use_it(bytes)),
-            Place::Spilled(at) => {
+        match &block.location {
+            BlockLocation::InMemory(bytes) => Ok(use_it(bytes)),
+            BlockLocation::InSpillFile(at) => {
                 let mut bytes = vec![0; block.packed_bytes];
                 let mut state = self.state();
                 let file = state.spill.as_mut().ok_or_else(|| std::io::Error::other("no temporary file"))?;

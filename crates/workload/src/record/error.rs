@@ -1,6 +1,6 @@
 //! Errors that may occur while a program is recorded.
 
-use super::room::mebibytes;
+use super::memory_budget::mebibytes;
 use crate::simt::Fault;
 use thiserror::Error;
 use tombolo_types::stream::KernelInfo;

@@ -2,10 +2,10 @@
 
 use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
+use super::memory_budget::MemoryBudget;
 use super::recording::{Cache, Recording};
-use super::room::Room;
-use super::sample::{Part, Picked, Piece, Sample, Trips, Turn};
-use super::work::Work;
+use super::sample::{CtaSelection, LaunchPiece, Part, Sample, SeriesLaunch, Trips};
+use super::simulation_cost::SimulationCost;
 use crate::encode::decode;
 use crate::simt::{
     Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Scaling, Shadow, guarded,
@@ -83,11 +83,10 @@ pub struct Host<'a> {
     known_phases: FxHashMap<HostPhase, u32>,
     /// Weights for the recorded launches, by launch.
     parts: Vec<Part>,
-    /// The last launch by kernel and place: its index in `parts`, and true if this launch is the first with this kernel
-    /// and place.
-    latest: FxHashMap<(u32, Place), (usize, bool)>,
+    /// The last launch by kernel and target: its index in `parts`, and true if this launch is the first for both.
+    latest: FxHashMap<(u32, LaunchTarget), (usize, bool)>,
     /// The current launch of the series in progress; outside a series, a launch that represents only itself.
-    turn: Turn,
+    turn: SeriesLaunch,
     /// Recorded launches in the current series; 1 outside a series.
     of_series: u64,
     /// Number of series so far.
@@ -101,12 +100,12 @@ pub struct Host<'a> {
     /// The launches so far, if launches are only listed and not run.
     planned: Option<Vec<KernelInfo>>,
     /// Stream and devices for the next launch.
-    place: Place,
+    target: LaunchTarget,
 }
 
 /// Stream and devices for a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Place {
+struct LaunchTarget {
     stream: u32,
     on: On,
 }
@@ -130,7 +129,7 @@ impl<'a> Host<'a> {
             known_phases: FxHashMap::default(),
             parts: Vec::new(),
             latest: FxHashMap::default(),
-            turn: Turn::ALONE,
+            turn: SeriesLaunch::ALONE,
             of_series: 1,
             series: 0,
             recorded: 0,
@@ -138,7 +137,7 @@ impl<'a> Host<'a> {
             instructions: 0,
             torn: false,
             planned: None,
-            place: Place::default(),
+            target: LaunchTarget::default(),
         }
     }
 
@@ -212,7 +211,7 @@ impl<'a> Host<'a> {
             self.torn |= leaves_out && self.computes();
             launched
         });
-        (self.turn, self.of_series) = (Turn::ALONE, 1);
+        (self.turn, self.of_series) = (SeriesLaunch::ALONE, 1);
         outcome
     }
 
@@ -283,13 +282,13 @@ impl<'a> Host<'a> {
     /// in different streams run concurrently. A barrier or the host must order accesses to shared data. In samples, all
     /// launches run in order.
     pub fn stream(&mut self, stream: u32) -> &mut Host<'a> {
-        self.place.stream = stream;
+        self.target.stream = stream;
         self
     }
 
     /// Runs the next launch on these devices instead of the whole machine.
     pub fn on(&mut self, on: On) -> &mut Host<'a> {
-        self.place.on = on;
+        self.target.on = on;
         self
     }
 
@@ -332,7 +331,7 @@ impl<'a> Host<'a> {
     where
         K: AsyncFn(&mut Cta<'_>),
     {
-        let room = Room::of(self.options);
+        let room = MemoryBudget::of(self.options);
         self.record(grid, Discipline::Cooperative, None, &|launch, store| {
             let mut packer = Packer::new(store, 0);
             run_cooperative(launch, &kernel, room, |stream| packer.push(stream))?;
@@ -347,11 +346,11 @@ impl<'a> Host<'a> {
         shadow: Option<&Shadow>,
         run: &RecordCtas<'_>,
     ) -> Result<(), RecordError> {
-        let mut place = std::mem::take(&mut self.place);
+        let mut target = std::mem::take(&mut self.target);
         if self.samples() {
             // Concurrent launches take different times than launches that run alone, so a part could not represent a
             // known share.
-            place.stream = 0;
+            target.stream = 0;
         }
         if let Some(message) = grid.defect() {
             return Err(RecordError::Grid { kernel: grid.name, message });
@@ -365,7 +364,7 @@ impl<'a> Host<'a> {
             return Err(RecordError::Sample { kernel: grid.name });
         }
         let (memory, options) = (self.memory, self.options);
-        let record = |store: &Store, ctas: &Picked, trips: Range<u64>| {
+        let record = |store: &Store, ctas: &CtaSelection, trips: Range<u64>| {
             let info = grid.of(ctas).info(discipline);
             let launch = Launch {
                 memory,
@@ -381,14 +380,14 @@ impl<'a> Host<'a> {
             run(&launch, store).map(|(blocks, instructions)| (info, blocks, instructions))
         };
         for piece in self.pieces(&grid, discipline, &record)? {
-            if !self.turn.counts() && piece != Piece::whole(grid.ctas, grid.trips.count) {
+            if !self.turn.counts() && piece != LaunchPiece::whole(grid.ctas, grid.trips.count) {
                 // Parts of different launches use different places of their grids, so this piece would leave nothing
                 // useful in the caches for the next launch.
                 continue;
             }
             let (info, blocks, instructions) = record(&self.store, &piece.ctas, piece.trips.clone())?;
             let kernel = self.kernel(info, blocks, instructions)?;
-            self.push(kernel, &piece, place);
+            self.push(kernel, &piece, target);
         }
         self.recorded += 1;
         Ok(())
@@ -405,15 +404,15 @@ impl<'a> Host<'a> {
         &mut self,
         grid: &Grid,
         discipline: Discipline,
-        record: &impl Fn(&Store, &Picked, Range<u64>) -> RecordedPiece,
-    ) -> Result<Vec<Piece>, RecordError> {
+        record: &impl Fn(&Store, &CtaSelection, Range<u64>) -> RecordedPiece,
+    ) -> Result<Vec<LaunchPiece>, RecordError> {
         let part_will_do = match discipline {
             Discipline::Independent => true,
             Discipline::Ordered => !self.computes(),
             Discipline::Cooperative => false,
         };
         let Trips { count, unit } = grid.trips;
-        let (info, all) = (grid.clone().info(discipline), Piece::whole(grid.ctas, count));
+        let (info, all) = (grid.clone().info(discipline), LaunchPiece::whole(grid.ctas, count));
         let Some(sample) = self.options.sample.as_ref().filter(|_| part_will_do) else { return Ok(vec![all]) };
         if count == 1 && grid.ctas <= (sample.at_once)(&info) {
             return Ok(vec![all]);
@@ -421,7 +420,7 @@ impl<'a> Host<'a> {
         // Tries a CTA from the middle of the grid, with typical neighbours, for enough trips to meet all code. This CTA
         // runs again in its turn and must then find the same memory, so its writes are undone.
         let (middle, tried) = (grid.ctas / 2, unit.min(count));
-        let tried_out = || record(&self.store, &Picked::run(middle..middle + 1), 0..tried);
+        let tried_out = || record(&self.store, &CtaSelection::run(middle..middle + 1), 0..tried);
         let (_, blocks, _) = self.memory.undone(tried_out)?;
         let work = self.work(&blocks)?.share(count, tried.max(1));
         self.store.release(&blocks);
@@ -431,20 +430,20 @@ impl<'a> Host<'a> {
     }
 
     /// Simulation cost of the first CTA in `blocks`.
-    fn work(&self, blocks: &[Block]) -> Result<Work, RecordError> {
-        let Some(block) = blocks.first() else { return Ok(Work::default()) };
+    fn work(&self, blocks: &[Block]) -> Result<SimulationCost, RecordError> {
+        let Some(block) = blocks.first() else { return Ok(SimulationCost::default()) };
         let mut raw = Vec::new();
         self.store.unpack(block, &mut raw)?;
         let mut stream = CtaStream::default();
         let bytes = cta_bytes(&raw, block.ctas, 0).expect("a block holds its first CTA");
         decode(bytes, &mut stream).expect("what was encoded decodes");
-        Ok(Work::of(&stream))
+        Ok(SimulationCost::of(&stream))
     }
 
     /// Adds a launch. In a sample, a launch repeating two earlier launches adds weight to the second: both began with
     /// the cache contents left by a preceding launch of the same kernel.
-    fn push(&mut self, kernel: u32, piece: &Piece, place: Place) {
-        let Turn { stands_for, apart, .. } = self.turn;
+    fn push(&mut self, kernel: u32, piece: &LaunchPiece, target: LaunchTarget) {
+        let SeriesLaunch { stands_for, apart, .. } = self.turn;
         let counts = piece.counts * stands_for;
         let part = Part {
             counts,
@@ -454,15 +453,15 @@ impl<'a> Host<'a> {
             turns: counts * apart,
         };
         if self.samples()
-            && let Some(&(earlier, false)) = self.latest.get(&(kernel, place))
+            && let Some(&(earlier, false)) = self.latest.get(&(kernel, target))
         {
             self.parts[earlier] += part;
             return;
         }
-        let is_first = !self.latest.contains_key(&(kernel, place));
-        self.latest.insert((kernel, place), (self.parts.len(), is_first));
+        let is_first = !self.latest.contains_key(&(kernel, target));
+        self.latest.insert((kernel, target), (self.parts.len(), is_first));
         self.parts.push(part);
-        let Place { stream, on } = place;
+        let LaunchTarget { stream, on } = target;
         self.command(Command::Launch { kernel, stream, on });
     }
 
@@ -521,11 +520,11 @@ fn recording_threads(options: &RecordOptions, checked: bool) -> u32 {
     if checked { 1 } else { options.threads.max(1) }
 }
 
-type Recorded = Result<(Vec<Block>, u64), RecordError>;
+type RecordedBlocks = Result<(Vec<Block>, u64), RecordError>;
 /// A kernel that several threads may record.
 type SyncKernel<'a> = dyn Fn(&mut Cta<'_>) + Sync + 'a;
 /// Records the CTAs of a launch into a store.
-type RecordCtas<'a> = dyn Fn(&Launch<'_>, &Store) -> Recorded + 'a;
+type RecordCtas<'a> = dyn Fn(&Launch<'_>, &Store) -> RecordedBlocks + 'a;
 type RecordedPiece = Result<(KernelInfo, Vec<Block>, u64), RecordError>;
 
 /// Buffers into which a thread records a CTA, reused from CTA to CTA to avoid allocations.
@@ -543,7 +542,7 @@ impl Scratch {
         store: &Store,
         range: Range<u32>,
         kernel: &dyn Fn(&mut Cta<'_>),
-    ) -> Recorded {
+    ) -> RecordedBlocks {
         let mut packer = Packer::new(store, range.start);
         for index in range {
             guarded(|| kernel(&mut Cta::new(launch, &mut self.record, None, index)))
@@ -556,12 +555,12 @@ impl Scratch {
 }
 
 /// Records the grid in shares that threads claim in order; the division into shares depends only on the grid.
-fn record_shares(launch: &Launch<'_>, store: &Store, threads: u32, kernel: &SyncKernel<'_>) -> Recorded {
+fn record_shares(launch: &Launch<'_>, store: &Store, threads: u32, kernel: &SyncKernel<'_>) -> RecordedBlocks {
     let ctas = launch.info.ctas;
     let share = (ctas / SHARES).clamp(1, SHARE);
     let shares = ctas.div_ceil(share);
     let next = AtomicU32::new(0);
-    let done: Mutex<Vec<Option<Recorded>>> = Mutex::new((0..shares).map(|_| None).collect());
+    let done: Mutex<Vec<Option<RecordedBlocks>>> = Mutex::new((0..shares).map(|_| None).collect());
     let work = || {
         let mut scratch = Scratch::default();
         loop {

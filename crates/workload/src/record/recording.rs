@@ -152,7 +152,7 @@ impl Program for Recording {
             let bytes = cta_bytes(raw, block.ctas, cta - block.first).ok_or_else(missing)?;
             decode(bytes, into).map(|_| ())
         };
-        let held = self.cache.place((kernel, place as u32));
+        let held = self.cache.slot((kernel, place as u32));
         let mut raw = match held.get() {
             Ok(raw) => return read(&raw),
             Err(storage) => storage,
@@ -169,7 +169,7 @@ impl Program for Recording {
 }
 
 /// Kernel index and block index.
-type Key = (u32, u32);
+type BlockKey = (u32, u32);
 
 /// Cache of recently unpacked blocks.
 pub(super) struct Cache {
@@ -179,7 +179,7 @@ pub(super) struct Cache {
 #[derive(Default)]
 struct Shard {
     /// Cached blocks, most recently used first.
-    blocks: Vec<(Key, Arc<Vec<u8>>)>,
+    blocks: Vec<(BlockKey, Arc<Vec<u8>>)>,
     /// Storage of an evicted block, reused for the next block. Blocks come and go all the time, and memory that an
     /// allocator returns to the system breaks up its huge pages.
     spare: Vec<u8>,
@@ -194,9 +194,9 @@ impl Shard {
 }
 
 /// Cache slot of a block: its shard and its key.
-struct Place<'a> {
+struct CacheSlot<'a> {
     shard: &'a Mutex<Shard>,
-    key: Key,
+    key: BlockKey,
 }
 
 impl Cache {
@@ -204,13 +204,13 @@ impl Cache {
         Cache { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    fn place(&self, key: Key) -> Place<'_> {
+    fn slot(&self, key: BlockKey) -> CacheSlot<'_> {
         let shard = &self.shards[(key.0 as usize).wrapping_mul(31).wrapping_add(key.1 as usize) % SHARDS];
-        Place { shard, key }
+        CacheSlot { shard, key }
     }
 }
 
-impl Place<'_> {
+impl CacheSlot<'_> {
     fn shard(&self) -> MutexGuard<'_, Shard> {
         self.shard.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -18,7 +18,7 @@
 //! sum: half the difference between both halves ([`Projection::error_s`]). The halves are the pace in a grid's third
 //! and fourth quarter, the shorter and the longer recording of a loop, or alternate launches in a series.
 
-use super::work::Work;
+use super::simulation_cost::SimulationCost;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Range};
@@ -26,13 +26,13 @@ use std::sync::Arc;
 use tombolo_types::stream::KernelInfo;
 
 /// Number of CTAs that are resident on a machine at once, for a given kernel.
-pub type AtOnce = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
+pub type ResidentCtas = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
 
 /// Sampling plan: the amount to record from a program.
 #[derive(Clone)]
 pub struct Sample {
     /// CTA count for a full machine, per kernel.
-    pub at_once: AtOnce,
+    pub at_once: ResidentCtas,
     /// Blocks of neighbouring CTAs per grid, equal to the module count; 1 if neighbours run on different modules.
     pub blocks: u64,
     /// Approximate budget for a launch's recordings, in instructions plus line transactions. The minimum needed for the
@@ -172,7 +172,7 @@ impl Projection {
 
 /// A run of neighbouring recorded CTAs in a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct CtaRun {
     /// Index of the first CTA among the recorded CTAs.
     index: u64,
     /// Index of the first CTA in the grid.
@@ -181,29 +181,29 @@ struct Run {
 
 /// The recorded CTAs of a grid, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Picked {
+pub(crate) struct CtaSelection {
     count: u64,
     /// Runs in order of index: the first run begins with index 0.
-    runs: Vec<Run>,
+    runs: Vec<CtaRun>,
 }
 
-impl Picked {
+impl CtaSelection {
     /// A selection with a single run of neighbouring CTAs.
-    pub(crate) fn run(ctas: Range<u64>) -> Picked {
-        Picked { count: ctas.end - ctas.start, runs: vec![Run { index: 0, cta: ctas.start }] }
+    pub(crate) fn run(ctas: Range<u64>) -> CtaSelection {
+        CtaSelection { count: ctas.end - ctas.start, runs: vec![CtaRun { index: 0, cta: ctas.start }] }
     }
 
     /// Picks `count` CTAs from a grid with `ctas` CTAs, an equal share from each of `blocks` blocks. The position
     /// within each block depends on the launch number. The grid has at least `count + blocks` CTAs.
-    fn part(ctas: u64, count: u64, blocks: u64, launch: u32) -> Picked {
+    fn part(ctas: u64, count: u64, blocks: u64, launch: u32) -> CtaSelection {
         assert!(count + blocks <= ctas, "{count} CTAs of {ctas} in {blocks} blocks");
         let cut = |of: u64, block: u64| of * block / blocks;
         let run = |block: u64| {
             let (index, cta) = (cut(count, block), cut(ctas, block));
             let room = (cut(ctas, block + 1) - cta) - (cut(count, block + 1) - index);
-            Run { index, cta: cta + offset(launch, room, 1) }
+            CtaRun { index, cta: cta + offset(launch, room, 1) }
         };
-        Picked { count, runs: (0..blocks).map(run).collect() }
+        CtaSelection { count, runs: (0..blocks).map(run).collect() }
     }
 
     /// Number of picked CTAs.
@@ -228,33 +228,33 @@ impl Picked {
 /// A kernel recording: its CTAs, its trips, and its weights in the projected time and in half the difference between a
 /// loop's two recordings (`apart`).
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Piece {
-    pub(crate) ctas: Picked,
+pub(crate) struct LaunchPiece {
+    pub(crate) ctas: CtaSelection,
     pub(crate) trips: Range<u64>,
     pub(crate) counts: Counts,
     pub(crate) apart: f64,
 }
 
-impl Piece {
+impl LaunchPiece {
     /// The piece that covers a kernel's whole grid and loop.
-    pub(crate) fn whole(ctas: u64, trips: u64) -> Piece {
+    pub(crate) fn whole(ctas: u64, trips: u64) -> LaunchPiece {
         let counts = Counts { total: 1.0, second_half: 0.0 };
-        Piece { ctas: Picked::run(0..ctas), trips: 0..trips, counts, apart: 0.0 }
+        LaunchPiece { ctas: CtaSelection::run(0..ctas), trips: 0..trips, counts, apart: 0.0 }
     }
 }
 
 /// A recorded launch in a series: its index, the number of represented launches, and the factor for the launch's time
 /// in half the difference between alternate launches (`apart`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Turn {
+pub(crate) struct SeriesLaunch {
     pub(crate) index: u64,
     pub(crate) stands_for: f64,
     pub(crate) apart: f64,
 }
 
-impl Turn {
+impl SeriesLaunch {
     /// A launch outside any series.
-    pub(crate) const ALONE: Turn = Turn { index: 0, stands_for: 1.0, apart: 0.0 };
+    pub(crate) const ALONE: SeriesLaunch = SeriesLaunch { index: 0, stands_for: 1.0, apart: 0.0 };
 
     /// True if the launch counts; false if the launch only prepares the caches for the next launch.
     pub(crate) fn counts(&self) -> bool {
@@ -267,7 +267,7 @@ const RECORDED: u64 = 4;
 
 impl Sample {
     /// A sample for a machine with room for `at_once` CTAs per kernel and a grid division into `blocks`, at least 1.
-    pub fn new(at_once: AtOnce, blocks: u64) -> Sample {
+    pub fn new(at_once: ResidentCtas, blocks: u64) -> Sample {
         Sample { at_once, blocks: blocks.max(1), work: WORK, launches: LAUNCHES, held_back: 0 }
     }
 
@@ -278,7 +278,14 @@ impl Sample {
 
     /// Pieces to record from `kernel` in launch number `launch`. The launch's series has `of` recorded launches, and a
     /// CTA costs `work` for all trips through the outer loop.
-    pub(crate) fn pieces(&self, kernel: &KernelInfo, trips: Trips, work: Work, of: u64, launch: u32) -> Vec<Piece> {
+    pub(crate) fn pieces(
+        &self,
+        kernel: &KernelInfo,
+        trips: Trips,
+        work: SimulationCost,
+        of: u64,
+        launch: u32,
+    ) -> Vec<LaunchPiece> {
         let (ctas, full) = (u64::from(kernel.ctas), (self.at_once)(kernel).max(1));
         let (budget, lines, work) = (self.work / of.max(1), work.lines.max(1), work.all.max(1));
         let grid = if ctas / FILLS.0 > full { full } else { ctas };
@@ -294,23 +301,24 @@ impl Sample {
         // The first quarter must fill the caches, and does not count.
         let recorded = recorded.max(4 * self.held_back.div_ceil(lines));
         if ctas < recorded + self.blocks {
-            return vec![Piece::whole(ctas, trips.count)];
+            return vec![LaunchPiece::whole(ctas, trips.count)];
         }
         let second_half = (ctas - recorded) as f64 / (recorded - recorded / 2) as f64;
         let counts = Counts { total: 1.0, second_half };
-        let picked = Picked::part(ctas, recorded, self.blocks, launch);
-        vec![Piece { ctas: picked, trips: 0..trips.count, counts, apart: 0.0 }]
+        let picked = CtaSelection::part(ctas, recorded, self.blocks, launch);
+        vec![LaunchPiece { ctas: picked, trips: 0..trips.count, counts, apart: 0.0 }]
     }
 
     /// Recordings for a loop with `grid` CTAs at a time, out of `ctas`.
-    fn loops(&self, ctas: u64, grid: u64, trips: Trips, short: u64, launch: u32) -> Vec<Piece> {
+    fn loops(&self, ctas: u64, grid: u64, trips: Trips, short: u64, launch: u32) -> Vec<LaunchPiece> {
         let whole = grid + self.blocks > ctas;
-        let picked = if whole { Picked::run(0..grid) } else { Picked::part(ctas, grid, self.blocks, launch) };
+        let picked =
+            if whole { CtaSelection::run(0..grid) } else { CtaSelection::part(ctas, grid, self.blocks, launch) };
         let spare = if grid < ctas { 0 } else { trips.count - RECORDED * short };
         let first_trip = offset(launch, spare, trips.unit);
         let waves = ctas as f64 / grid as f64;
         let beyond = (waves * trips.count as f64 - 2.0 * short as f64) / short as f64;
-        let piece = |from: u64, to: u64, total: f64, apart: f64| Piece {
+        let piece = |from: u64, to: u64, total: f64, apart: f64| LaunchPiece {
             ctas: picked.clone(),
             trips: first_trip + from * short..first_trip + to * short,
             counts: Counts { total, second_half: 0.0 },
@@ -326,13 +334,13 @@ impl Sample {
 
     /// The launches to record from a series; `stands_for` has each launch's weight. Each recorded launch is preceded by
     /// its predecessor in the series, unless the predecessor is recorded anyway.
-    pub(crate) fn series(sample: Option<&Sample>, stands_for: &[u64]) -> Vec<Turn> {
+    pub(crate) fn series(sample: Option<&Sample>, stands_for: &[u64]) -> Vec<SeriesLaunch> {
         let count = stands_for.len();
         let kept = sample.map_or(count, |sample| sample.kept(count as u64) as usize);
         let sum = |range: Range<usize>| stands_for[range].iter().sum::<u64>() as f64;
         let stratum = |place: usize| sum(place * count / kept..(place + 1) * count / kept);
         let halves = [0, 1].map(|first| (first..kept).step_by(2).map(stratum).sum::<f64>());
-        let turn = |place: usize| Turn {
+        let turn = |place: usize| SeriesLaunch {
             index: ((2 * place + 1) * count / (2 * kept)) as u64,
             stands_for: stratum(place),
             // Each half is scaled to the whole series, and the error is half the difference between both estimates.
@@ -342,11 +350,11 @@ impl Sample {
                 (true, _) => -0.5 * sum(0..count) / halves[1],
             },
         };
-        let mut turns: Vec<Turn> = Vec::new();
+        let mut turns: Vec<SeriesLaunch> = Vec::new();
         for turn in (0..kept).map(turn) {
             let before =
                 turn.index.checked_sub(1).filter(|&before| turns.last().is_none_or(|last| last.index != before));
-            turns.extend(before.map(|index| Turn { index, stands_for: 0.0, apart: 0.0 }));
+            turns.extend(before.map(|index| SeriesLaunch { index, stands_for: 0.0, apart: 0.0 }));
             turns.push(turn);
         }
         turns
@@ -372,8 +380,8 @@ mod tests {
     }
 
     /// Work with half the cost in line transactions.
-    fn work(all: u64) -> Work {
-        Work { all, lines: all / 2 }
+    fn work(all: u64) -> SimulationCost {
+        SimulationCost { all, lines: all / 2 }
     }
 
     fn kernel(ctas: u32) -> KernelInfo {
@@ -390,14 +398,14 @@ mod tests {
 
     /// Times for a launch with `fixed` seconds, plus `each` seconds per CTA and trip after the start of the second
     /// quarter.
-    fn spent(piece: &Piece, fixed: f64, each: f64) -> Spent {
+    fn spent(piece: &LaunchPiece, fixed: f64, each: f64) -> Spent {
         let trips = piece.trips.end - piece.trips.start;
         let running = each * piece.ctas.count() as f64 * trips as f64;
         Spent { total_s: fixed + running, quarters_s: [running / 4.0; 2] }
     }
 
-    fn parts(pieces: &[Piece]) -> Vec<Part> {
-        let part = |piece: &Piece| Part {
+    fn parts(pieces: &[LaunchPiece]) -> Vec<Part> {
+        let part = |piece: &LaunchPiece| Part {
             counts: piece.counts,
             launch: 0,
             apart: piece.apart,
@@ -407,20 +415,20 @@ mod tests {
         pieces.iter().map(part).collect()
     }
 
-    fn projected(pieces: &[Piece], fixed: f64, each: f64) -> Projection {
+    fn projected(pieces: &[LaunchPiece], fixed: f64, each: f64) -> Projection {
         let spent: Vec<Spent> = pieces.iter().map(|piece| spent(piece, fixed, each)).collect();
         Projection::of(&parts(pieces), &spent)
     }
 
     #[test]
     fn a_small_grid_is_recorded_whole() {
-        assert_eq!(sample().pieces(&kernel(40), Trips::NONE, work(1000), 1, 0), [Piece::whole(40, 1)]);
+        assert_eq!(sample().pieces(&kernel(40), Trips::NONE, work(1000), 1, 0), [LaunchPiece::whole(40, 1)]);
     }
 
     #[test]
     fn a_large_grid_goes_on_at_the_pace_of_its_second_half() {
         let pieces = sample().pieces(&kernel(100), Trips::NONE, work(1000), 1, 0);
-        assert_eq!((pieces.len(), pieces[0].ctas.clone()), (1, Picked::run(0..40)));
+        assert_eq!((pieces.len(), pieces[0].ctas.clone()), (1, CtaSelection::run(0..40)));
         let Projection { time_s, error_s } = projected(&pieces, 7.0, 3.0);
         assert!((time_s - 307.0).abs() < 1e-9 && error_s == 0.0, "{time_s} {error_s}");
     }
@@ -465,7 +473,7 @@ mod tests {
         let trips = Trips { count: 100, unit: 4 };
         let pieces = sample().pieces(&kernel(50), trips, work(10_000), 1, 0);
         assert_eq!(pieces.iter().map(|piece| piece.trips.clone()).collect::<Vec<_>>(), [0..4, 4..8, 8..16]);
-        assert!(pieces.iter().all(|piece| piece.ctas == Picked::run(0..10)));
+        assert!(pieces.iter().all(|piece| piece.ctas == CtaSelection::run(0..10)));
         let Projection { time_s, error_s } = projected(&pieces, 0.0, 3.0);
         assert!((time_s - 3.0 * 5000.0).abs() < 1e-6 && error_s < 1e-6, "{time_s} {error_s}");
     }
@@ -499,7 +507,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(place), [0, 296, 113, 409]);
         let trips =
             |launch| sample().pieces(&kernel(10), Trips { count: 1000, unit: 8 }, work(1 << 20), 1, launch)[1].clone();
-        assert_eq!((trips(1).ctas, trips(1).trips), (Picked::run(0..10), 304..312));
+        assert_eq!((trips(1).ctas, trips(1).trips), (CtaSelection::run(0..10), 304..312));
     }
 
     #[test]
@@ -538,7 +546,7 @@ mod tests {
     fn every_block_of_a_grid_gives_its_share_from_the_same_place() {
         // Picks 13 of 50 CTAs in four blocks: from 12, 13, 12 and 13 CTAs the sample has 3, 3, 3 and 4.
         let ctas = |launch| -> Vec<u64> {
-            let picked = Picked::part(50, 13, 4, launch);
+            let picked = CtaSelection::part(50, 13, 4, launch);
             (0..picked.count()).map(|index| picked.cta(index)).collect()
         };
         assert_eq!(ctas(0), [0, 1, 2, 12, 13, 14, 25, 26, 27, 37, 38, 39, 40]);
@@ -563,13 +571,13 @@ mod tests {
     #[test]
     fn launches_that_differ_in_turn_are_an_error_and_a_series_that_is_whole_has_none() {
         let error = |count, times: &[f64]| {
-            let part = |turn: &Turn| {
+            let part = |turn: &SeriesLaunch| {
                 let counts = Counts { total: turn.stands_for, second_half: 0.0 };
                 Part { counts, launch: 0, apart: 0.0, series: 0, turns: counts * turn.apart }
             };
             let parts: Vec<Part> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(part).collect();
             let mut times = times.iter();
-            let spent = |turn: &Turn| {
+            let spent = |turn: &SeriesLaunch| {
                 let total_s = if turn.counts() { *times.next().expect("a time for each that counts") } else { 99.0 };
                 Spent { total_s, quarters_s: [0.0; 2] }
             };

@@ -5,7 +5,7 @@ use super::deps::Deps;
 use super::lanes::{Index, Lanes, MAX_LANES};
 use super::launch::Discipline;
 use super::memory::{Array, Element};
-use super::warp::{Spin, Warp};
+use super::warp::{SpinDetector, Warp};
 use std::array::from_fn;
 use tombolo_types::stream::{Accesses, AtomicResult, Op};
 use tombolo_types::{Order, Scope, Semantics};
@@ -15,7 +15,7 @@ use tombolo_types::{Order, Scope, Semantics};
 const SPIN_LIMIT: u32 = 1 << 20;
 
 /// Checked element indices for the active lanes.
-pub(super) struct Place {
+pub(super) struct LaneElements {
     /// Element index in each lane.
     pub(super) elements: [u64; MAX_LANES],
     /// Number of lanes, if lanes 0 to `n - 1` are active and access adjacent elements.
@@ -30,7 +30,7 @@ impl Warp<'_> {
 
     /// Like [`Warp::load`], with semantics and scope.
     pub fn load_ordered<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, order: Order) -> Lanes<T> {
-        let place = self.place(array, index, 1);
+        let place = self.lane_elements(array, index, 1);
         let deps = self.record_load(array, &place, 1, order);
         Lanes { values: self.read(array, &place, 0), deps }
     }
@@ -42,7 +42,7 @@ impl Warp<'_> {
         array: Array<T>,
         index: Lanes<I>,
     ) -> [Lanes<T>; N] {
-        let place = self.place(array, index, N as u64);
+        let place = self.lane_elements(array, index, N as u64);
         let deps = self.record_load(array, &place, N as u64, Order::WEAK);
         from_fn(|part| Lanes { values: self.read(array, &place, part as u64), deps })
     }
@@ -84,7 +84,7 @@ impl Warp<'_> {
         value: impl Into<Lanes<T>>,
         order: Order,
     ) {
-        let (place, value) = (self.place(array, index, 1), value.into());
+        let (place, value) = (self.lane_elements(array, index, 1), value.into());
         self.record.wait(value.deps);
         self.record_store(array, &place, 1, order);
         self.shadow_store(array, &place);
@@ -104,11 +104,12 @@ impl Warp<'_> {
         index: Lanes<I>,
         value: [Lanes<T>; N],
     ) {
-        let place = self.place(array, index, N as u64);
+        let place = self.lane_elements(array, index, N as u64);
         value.iter().for_each(|part| self.record.wait(part.deps));
         self.record_store(array, &place, N as u64, Order::WEAK);
         for (part, value) in value.iter().enumerate() {
-            let place = Place { elements: place.elements.map(|first| first.wrapping_add(part as u64)), run: None };
+            let place =
+                LaneElements { elements: place.elements.map(|first| first.wrapping_add(part as u64)), run: None };
             self.shadow_store(array, &place);
             if !self.launch.address_only() {
                 for lane in lanes(self.active) {
@@ -120,7 +121,12 @@ impl Warp<'_> {
     }
 
     /// Checks `index` and returns the accessed elements, each the first of `items`; waits for the index.
-    pub(super) fn place<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, items: u64) -> Place {
+    pub(super) fn lane_elements<T: Element, I: Index>(
+        &mut self,
+        array: Array<T>,
+        index: Lanes<I>,
+        items: u64,
+    ) -> LaneElements {
         self.record.wait(index.deps);
         if index.deps.unknown {
             let name = self.launch.memory.name(array);
@@ -136,7 +142,7 @@ impl Warp<'_> {
             Some(on) => self.check_bounds(array, first, u64::from(on) * items, items),
             None => lanes(self.active).for_each(|lane| self.check_bounds(array, elements[lane], items, items)),
         }
-        Place { elements, run }
+        LaneElements { elements, run }
     }
 
     fn check_bounds<T: Element>(&self, array: Array<T>, first: u64, count: u64, items: u64) {
@@ -150,7 +156,7 @@ impl Warp<'_> {
         }
     }
 
-    fn record_load<T: Element>(&mut self, array: Array<T>, place: &Place, items: u64, order: Order) -> Deps {
+    fn record_load<T: Element>(&mut self, array: Array<T>, place: &LaneElements, items: u64, order: Order) -> Deps {
         let accesses = self.coalesce(array, place, items);
         self.note_spin(accesses);
         self.record.ops.push(Op::Load { order: order.into(), accesses });
@@ -167,9 +173,9 @@ impl Warp<'_> {
     /// Records a store. A mask cannot describe part of a grain, and a cache that kept or wrote back the whole grain
     /// would overwrite concurrent stores to its other bytes. A store to part of a grain is therefore widened to the
     /// grain and performed at its system home, as an atomic with a discarded result.
-    fn record_store<T: Element>(&mut self, array: Array<T>, place: &Place, items: u64, order: Order) {
+    fn record_store<T: Element>(&mut self, array: Array<T>, place: &LaneElements, items: u64, order: Order) {
         let accesses = self.coalesce(array, place, items);
-        self.record.spin = Spin::default();
+        self.record.spin = SpinDetector::default();
         let narrow = T::BYTES * items < self.launch.line.grain() && self.leaves_parts(array, place, items, accesses);
         self.record.ops.push(if narrow {
             let order = Order::new(order.semantics.max(Semantics::Relaxed), Scope::Sys).into();
@@ -180,7 +186,7 @@ impl Warp<'_> {
     }
 
     /// True if the accessed grains contain array elements that this instruction does not write.
-    fn leaves_parts<T: Element>(&self, array: Array<T>, place: &Place, items: u64, accesses: Accesses) -> bool {
+    fn leaves_parts<T: Element>(&self, array: Array<T>, place: &LaneElements, items: u64, accesses: Accesses) -> bool {
         let line = self.launch.line;
         let accesses = &self.record.accesses[accesses.range()];
         let grains: u64 = accesses.iter().map(|access| u64::from(access.mask.grains())).sum();
@@ -196,7 +202,7 @@ impl Warp<'_> {
     }
 
     /// Appends the line transactions for `place`.
-    pub(super) fn coalesce<T: Element>(&mut self, array: Array<T>, place: &Place, items: u64) -> Accesses {
+    pub(super) fn coalesce<T: Element>(&mut self, array: Array<T>, place: &LaneElements, items: u64) -> Accesses {
         let (line, bytes) = (self.launch.line, T::BYTES * items);
         let start = self.record.accesses.len();
         match place.run {
@@ -213,7 +219,7 @@ impl Warp<'_> {
     }
 
     /// Reads the values `part` elements after `place`.
-    fn read<T: Element>(&self, array: Array<T>, place: &Place, part: u64) -> [T; MAX_LANES] {
+    fn read<T: Element>(&self, array: Array<T>, place: &LaneElements, part: u64) -> [T; MAX_LANES] {
         let mut values = [T::default(); MAX_LANES];
         if self.launch.address_only() {
             return values;
@@ -236,7 +242,7 @@ impl Warp<'_> {
         let line = self.record.accesses.last().map_or(0, |access| access.line.0);
         let spin = &mut self.record.spin;
         if accesses.len != 1 || spin.line != line {
-            *spin = Spin { line, loads: 0 };
+            *spin = SpinDetector { line, loads: 0 };
         }
         spin.loads += 1;
         if spin.loads > SPIN_LIMIT {
@@ -244,14 +250,14 @@ impl Warp<'_> {
         }
     }
 
-    fn shadow_store<T: Element>(&self, array: Array<T>, place: &Place) {
+    fn shadow_store<T: Element>(&self, array: Array<T>, place: &LaneElements) {
         if let Some(shadow) = self.launch.shadow {
             lanes(self.active).for_each(|lane| shadow.store(self.launch, array, place.elements[lane], self.cta));
         }
     }
 
     /// Records the latest instruction as the last writer of the flags written by it.
-    pub(super) fn note_writes<T: Element>(&self, array: Array<T>, place: &Place) {
+    pub(super) fn note_writes<T: Element>(&self, array: Array<T>, place: &LaneElements) {
         if let Some(book) = self.book
             && array.flag
         {

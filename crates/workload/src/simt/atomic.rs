@@ -1,10 +1,10 @@
 //! Atomics by a warp: reductions with a discarded result, and atomics that return the old value.
 
-use super::access::{Place, lanes};
+use super::access::{LaneElements, lanes};
 use super::deps::Deps;
 use super::lanes::{Index, Lanes, MAX_LANES, Number};
 use super::memory::{Array, Element, Integer};
-use super::warp::{Spin, Warp};
+use super::warp::{SpinDetector, Warp};
 use tombolo_types::Order;
 use tombolo_types::stream::{AtomicResult, Op};
 
@@ -43,7 +43,7 @@ impl Warp<'_> {
         value: impl Into<Lanes<T>>,
         order: Order,
     ) {
-        let (place, value) = (self.place(array, index, 1), value.into());
+        let (place, value) = (self.lane_elements(array, index, 1), value.into());
         self.record.wait(value.deps);
         self.record_atomic(array, &place, AtomicResult::Discarded, order);
         if let Some(shadow) = self.launch.shadow {
@@ -71,7 +71,7 @@ impl Warp<'_> {
             let name = self.launch.memory.name(array);
             self.fault(format_args!("{name} is added to in order in a kernel declared independent"));
         }
-        let (place, value) = (self.place(array, index, 1), value.into());
+        let (place, value) = (self.lane_elements(array, index, 1), value.into());
         self.record.wait(value.deps);
         self.record_atomic(array, &place, AtomicResult::Discarded, order);
         for lane in lanes(self.active) {
@@ -134,7 +134,7 @@ impl Warp<'_> {
             let name = self.launch.memory.name(array);
             self.fault(format_args!("an atomic on {name} returns in a kernel declared independent"));
         }
-        let place = self.place(array, index, 1);
+        let place = self.lane_elements(array, index, 1);
         self.record.wait(operand.deps);
         self.record_atomic(array, &place, AtomicResult::Returned, order);
         let mut values = [T::default(); MAX_LANES];
@@ -146,13 +146,13 @@ impl Warp<'_> {
         Lanes { values, deps: Deps::of(self.record.loads.issue(), self.launch.address_only()) }
     }
 
-    fn record_atomic<T: Element>(&mut self, array: Array<T>, place: &Place, result: AtomicResult, order: Order) {
+    fn record_atomic<T: Element>(&mut self, array: Array<T>, place: &LaneElements, result: AtomicResult, order: Order) {
         if T::BYTES < NARROWEST {
             let name = self.launch.memory.name(array);
             self.fault(format_args!("an atomic on {name}, whose elements have {} byte: {NARROWEST} or more", T::BYTES));
         }
         let accesses = self.coalesce(array, place, 1);
-        self.record.spin = Spin::default();
+        self.record.spin = SpinDetector::default();
         self.record.ops.push(Op::Atomic { order: order.into(), result, accesses });
     }
 }

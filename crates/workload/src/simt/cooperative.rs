@@ -8,7 +8,7 @@ use super::cta::{Cta, CtaRecord};
 use super::fault::guarded;
 use super::launch::Launch;
 use super::memory::{Array, Element};
-use crate::record::{RecordError, Room};
+use crate::record::{MemoryBudget, RecordError};
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -27,32 +27,32 @@ struct Writer {
 
 /// An instruction for which another CTA waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct TokenMark {
     pub(crate) warp: u32,
     pub(crate) op: u32,
     pub(crate) token: Token,
 }
 
 /// Flag state shared by the CTAs of a cooperative kernel.
-pub(crate) struct FlagBook {
+pub(crate) struct FlagRegistry {
     /// Last writer of each flag, by array and element.
     writers: RefCell<FxHashMap<(u32, u64), Writer>>,
     tokens: RefCell<FxHashMap<Writer, Token>>,
     /// Instructions with a token, by CTA.
-    marks: RefCell<Vec<Vec<Mark>>>,
+    marks: RefCell<Vec<Vec<TokenMark>>>,
     /// Description of the flag for which each suspended CTA waits.
     waits: RefCell<Vec<String>>,
     /// Count of satisfied waits.
     progress: Cell<u64>,
     /// Memory budget for the streams of all CTAs; `overflow` has the bytes needed and available once the budget is
     /// exceeded.
-    room: Cell<Room>,
+    room: Cell<MemoryBudget>,
     overflow: Cell<Option<[u64; 2]>>,
 }
 
-impl FlagBook {
-    fn new(ctas: u32, room: Room) -> FlagBook {
-        FlagBook {
+impl FlagRegistry {
+    fn new(ctas: u32, room: MemoryBudget) -> FlagRegistry {
+        FlagRegistry {
             writers: RefCell::default(),
             tokens: RefCell::default(),
             marks: RefCell::new(vec![Vec::new(); ctas as usize]),
@@ -81,7 +81,7 @@ impl FlagBook {
         let mut tokens = self.tokens.borrow_mut();
         let next = Token(tokens.len() as u32);
         Some(*tokens.entry(writer).or_insert_with(|| {
-            let mark = Mark { warp: writer.warp, op: writer.op, token: next };
+            let mark = TokenMark { warp: writer.warp, op: writer.op, token: next };
             self.marks.borrow_mut()[writer.cta as usize].push(mark);
             next
         }))
@@ -166,13 +166,13 @@ impl Cta<'_> {
 pub(crate) fn run_cooperative<K>(
     launch: &Launch<'_>,
     kernel: &K,
-    room: Room,
+    room: MemoryBudget,
     mut finished: impl FnMut(&CtaStream) -> Result<(), RecordError>,
 ) -> Result<(), RecordError>
 where
     K: AsyncFn(&mut Cta<'_>),
 {
-    let book = FlagBook::new(launch.info.ctas, room);
+    let book = FlagRegistry::new(launch.info.ctas, room);
     let mut records: Vec<CtaRecord> = (0..launch.info.ctas).map(|_| CtaRecord::default()).collect();
     let mut ctas: Vec<Cta<'_>> =
         (0_u32..).zip(&mut records).map(|(index, record)| Cta::new(launch, record, Some(&book), index)).collect();
@@ -192,7 +192,7 @@ type Coroutine<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 /// Polls the unfinished CTAs in order, round after round, until all have ended or no CTA advances.
 fn hand_over(
     launch: &Launch<'_>,
-    book: &FlagBook,
+    book: &FlagRegistry,
     mut coroutines: Vec<Option<Coroutine<'_>>>,
 ) -> Result<(), RecordError> {
     let mut context = Context::from_waker(Waker::noop());

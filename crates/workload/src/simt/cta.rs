@@ -1,6 +1,6 @@
 //! A CTA: ordered warps, a barrier and a scratchpad.
 
-use super::cooperative::{FlagBook, Mark};
+use super::cooperative::{FlagRegistry, TokenMark};
 use super::fault::Fault;
 use super::launch::Launch;
 use super::memory::Element;
@@ -21,7 +21,7 @@ pub(crate) struct CtaRecord {
 pub struct Cta<'a> {
     pub(super) launch: &'a Launch<'a>,
     pub(super) record: &'a mut CtaRecord,
-    pub(super) book: Option<&'a FlagBook>,
+    pub(super) book: Option<&'a FlagRegistry>,
     pub(super) index: u32,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Cta<'a> {
     pub(crate) fn new(
         launch: &'a Launch<'a>,
         record: &'a mut CtaRecord,
-        book: Option<&'a FlagBook>,
+        book: Option<&'a FlagRegistry>,
         index: u32,
     ) -> Cta<'a> {
         record.warps.resize_with(launch.warps() as usize, WarpRecord::default);
@@ -113,7 +113,7 @@ impl CtaRecord {
     }
 
     /// Writes the finished CTA to `into`. `marks` lists the instructions awaited by other CTAs, in order.
-    pub(crate) fn finish(&mut self, marks: &[Mark], into: &mut CtaStream) {
+    pub(crate) fn finish(&mut self, marks: &[TokenMark], into: &mut CtaStream) {
         into.clear();
         into.tokens.append(&mut self.tokens);
         for (index, warp) in self.warps.iter().enumerate() {

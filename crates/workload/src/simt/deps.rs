@@ -55,13 +55,13 @@ impl Deps {
 
 /// The loads of a warp: number of issued loads, and loads without a completed wait.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outstanding {
+pub(crate) struct LoadTracker {
     issued: u32,
     /// Bit `d - 1` is set if the load issued `d` loads ago has not been waited for. Older loads are complete.
     pending: u64,
 }
 
-impl Outstanding {
+impl LoadTracker {
     /// Issues a load; returns its number.
     #[inline]
     pub(crate) fn issue(&mut self) -> u32 {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_load_is_waited_for_once_at_its_distance() {
-        let mut loads = Outstanding::default();
+        let mut loads = LoadTracker::default();
         let first = Deps::of(loads.issue(), false);
         loads.issue();
         let third = Deps::of(loads.issue(), false);
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_load_of_64_loads_ago_is_outstanding_and_an_older_one_is_not() {
-        let mut loads = Outstanding::default();
+        let mut loads = LoadTracker::default();
         let first = Deps::of(loads.issue(), false);
         (0..63).for_each(|_| _ = loads.issue());
         assert_eq!(loads.clone().wait(first), 1 << 63);

@@ -253,32 +253,32 @@ impl Not for Lanes<bool> {
 pub trait Value {
     /// Calls `visit` with the loads on which each part depends, and lets `visit` clear them.
     #[doc(hidden)]
-    fn visit(&mut self, visit: &mut dyn FnMut(&mut Awaited<'_>));
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut AwaitedLoads<'_>));
 }
 
 /// The loads on which a value depends, opaque outside the language.
 #[doc(hidden)]
-pub struct Awaited<'a>(pub(crate) &'a mut Deps);
+pub struct AwaitedLoads<'a>(pub(crate) &'a mut Deps);
 
 impl Value for () {
-    fn visit(&mut self, _: &mut dyn FnMut(&mut Awaited<'_>)) {}
+    fn visit(&mut self, _: &mut dyn FnMut(&mut AwaitedLoads<'_>)) {}
 }
 
 impl<T> Value for Lanes<T> {
-    fn visit(&mut self, visit: &mut dyn FnMut(&mut Awaited<'_>)) {
-        visit(&mut Awaited(&mut self.deps));
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut AwaitedLoads<'_>)) {
+        visit(&mut AwaitedLoads(&mut self.deps));
     }
 }
 
 impl<A: Value, B: Value> Value for (A, B) {
-    fn visit(&mut self, visit: &mut dyn FnMut(&mut Awaited<'_>)) {
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut AwaitedLoads<'_>)) {
         self.0.visit(visit);
         self.1.visit(visit);
     }
 }
 
 impl<A: Value, const N: usize> Value for [A; N] {
-    fn visit(&mut self, visit: &mut dyn FnMut(&mut Awaited<'_>)) {
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut AwaitedLoads<'_>)) {
         self.iter_mut().for_each(|part| part.visit(visit));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::memory::{Backing, Memory};
 use super::shadow::Shadow;
-use crate::record::{Picked, Trips};
+use crate::record::{CtaSelection, Trips};
 use std::ops::Range;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{KernelClass, KernelInfo};
@@ -57,7 +57,7 @@ impl Grid {
     }
 
     /// The part of the grid formed by the CTAs in `ctas`; each CTA stays on the original GPU.
-    pub(crate) fn of(&self, ctas: &Picked) -> Grid {
+    pub(crate) fn of(&self, ctas: &CtaSelection) -> Grid {
         let parts = self.parts.iter().map(|first| ctas.before(u64::from(*first)) as u32).collect();
         Grid { ctas: ctas.count(), parts, ..self.clone() }
     }
@@ -110,7 +110,7 @@ pub(crate) struct Launch<'a> {
     /// CTA count in the whole grid, including unrecorded CTAs.
     pub(crate) grid: u32,
     /// The recorded CTAs.
-    pub(crate) picked: &'a Picked,
+    pub(crate) picked: &'a CtaSelection,
     /// Recorded trips through the outer loop.
     pub(crate) trips: Range<u64>,
     pub(crate) discipline: Discipline,

@@ -169,21 +169,21 @@ pub enum Backing {
 }
 
 /// Contents of an array; relaxed atomics, so that CTAs of an independent kernel may run concurrently.
-enum Cells {
+enum ArrayContents {
     Absent,
     Bytes(Box<[AtomicU8]>),
     Narrow(Box<[AtomicU32]>),
     Wide(Box<[AtomicU64]>),
 }
 
-impl Cells {
+impl ArrayContents {
     /// Zeros: `bytes` bytes, with `each` bytes per element.
-    fn zeros(bytes: u64, each: u64) -> Cells {
+    fn zeros(bytes: u64, each: u64) -> ArrayContents {
         let len = bytes / each;
         match each {
-            1 => Cells::Bytes((0..len).map(|_| AtomicU8::new(0)).collect()),
-            4 => Cells::Narrow((0..len).map(|_| AtomicU32::new(0)).collect()),
-            _ => Cells::Wide((0..len).map(|_| AtomicU64::new(0)).collect()),
+            1 => ArrayContents::Bytes((0..len).map(|_| AtomicU8::new(0)).collect()),
+            4 => ArrayContents::Narrow((0..len).map(|_| AtomicU32::new(0)).collect()),
+            _ => ArrayContents::Wide((0..len).map(|_| AtomicU64::new(0)).collect()),
         }
     }
 }
@@ -193,17 +193,17 @@ pub struct Memory {
     infos: Vec<ArrayInfo>,
     /// Dependence of each array on the scale of a run.
     scalings: Vec<Scaling>,
-    cells: Vec<Cells>,
+    cells: Vec<ArrayContents>,
     backing: Backing,
     next: u64,
     /// Set while changes are noted for undoing.
     noting: AtomicBool,
-    noted: Mutex<Vec<Noted>>,
+    noted: Mutex<Vec<SavedElement>>,
     host: HostWatch,
 }
 
 /// An element's value before a change.
-struct Noted {
+struct SavedElement {
     array: u32,
     index: u64,
     bits: u64,
@@ -228,7 +228,7 @@ impl Memory {
     pub(crate) fn back(&mut self) {
         self.backing = Backing::Real;
         self.cells =
-            self.infos.iter().map(|info| Cells::zeros(info.bytes, info.element.map_or(8, u64::from))).collect();
+            self.infos.iter().map(|info| ArrayContents::zeros(info.bytes, info.element.map_or(8, u64::from))).collect();
     }
 
     /// Reports if arrays have contents.
@@ -264,8 +264,8 @@ impl Memory {
         self.infos.push(ArrayInfo { name: name.to_owned(), base, bytes, element: Some(T::BYTES as u32) });
         self.scalings.push(scaling);
         self.cells.push(match self.backing {
-            Backing::AddressOnly => Cells::Absent,
-            Backing::Real => Cells::zeros(bytes, T::BYTES),
+            Backing::AddressOnly => ArrayContents::Absent,
+            Backing::Real => ArrayContents::zeros(bytes, T::BYTES),
         });
         Array { id, flag: false, base, len, element: PhantomData }
     }
@@ -279,10 +279,10 @@ impl Memory {
     #[cfg(test)]
     pub(crate) fn bits(&self, index: usize) -> Vec<u64> {
         match &self.cells[index] {
-            Cells::Absent => Vec::new(),
-            Cells::Bytes(cells) => cells.iter().map(|cell| u64::from(cell.load(Ordering::Relaxed))).collect(),
-            Cells::Narrow(cells) => cells.iter().map(|cell| u64::from(cell.load(Ordering::Relaxed))).collect(),
-            Cells::Wide(cells) => cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect(),
+            ArrayContents::Absent => Vec::new(),
+            ArrayContents::Bytes(cells) => cells.iter().map(|cell| u64::from(cell.load(Ordering::Relaxed))).collect(),
+            ArrayContents::Narrow(cells) => cells.iter().map(|cell| u64::from(cell.load(Ordering::Relaxed))).collect(),
+            ArrayContents::Wide(cells) => cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect(),
         }
     }
 
@@ -355,7 +355,7 @@ impl Memory {
         let result = work();
         self.noting.store(false, Ordering::Relaxed);
         let noted = std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner));
-        for Noted { array, index, bits } in noted.into_iter().rev() {
+        for SavedElement { array, index, bits } in noted.into_iter().rev() {
             self.put_bits(array, index, bits);
         }
         result
@@ -372,7 +372,7 @@ impl Memory {
     #[cold]
     fn note_down<T: Element>(&self, array: Array<T>, index: u64) {
         if let Some(before) = self.get(array, index) {
-            let noted = Noted { array: array.id, index, bits: before.to_bits() };
+            let noted = SavedElement { array: array.id, index, bits: before.to_bits() };
             self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
         }
     }
@@ -382,10 +382,10 @@ impl Memory {
     pub(crate) fn poison(&self) {
         for cells in &self.cells {
             match cells {
-                Cells::Absent => {}
-                Cells::Bytes(cells) => cells.iter().for_each(|cell| cell.store(u8::MAX, Ordering::Relaxed)),
-                Cells::Narrow(cells) => cells.iter().for_each(|cell| cell.store(u32::MAX, Ordering::Relaxed)),
-                Cells::Wide(cells) => cells.iter().for_each(|cell| cell.store(u64::MAX, Ordering::Relaxed)),
+                ArrayContents::Absent => {}
+                ArrayContents::Bytes(cells) => cells.iter().for_each(|cell| cell.store(u8::MAX, Ordering::Relaxed)),
+                ArrayContents::Narrow(cells) => cells.iter().for_each(|cell| cell.store(u32::MAX, Ordering::Relaxed)),
+                ArrayContents::Wide(cells) => cells.iter().for_each(|cell| cell.store(u64::MAX, Ordering::Relaxed)),
             }
         }
     }
@@ -397,10 +397,10 @@ impl Memory {
     #[inline]
     pub(crate) fn get<T: Element>(&self, array: Array<T>, index: u64) -> Option<T> {
         let bits = match &self.cells[array.id as usize] {
-            Cells::Absent => return None,
-            Cells::Bytes(cells) => u64::from(cells[index as usize].load(Ordering::Relaxed)),
-            Cells::Narrow(cells) => u64::from(cells[index as usize].load(Ordering::Relaxed)),
-            Cells::Wide(cells) => cells[index as usize].load(Ordering::Relaxed),
+            ArrayContents::Absent => return None,
+            ArrayContents::Bytes(cells) => u64::from(cells[index as usize].load(Ordering::Relaxed)),
+            ArrayContents::Narrow(cells) => u64::from(cells[index as usize].load(Ordering::Relaxed)),
+            ArrayContents::Wide(cells) => cells[index as usize].load(Ordering::Relaxed),
         };
         Some(T::from_bits(bits))
     }
@@ -414,10 +414,10 @@ impl Memory {
     #[inline]
     fn put_bits(&self, array: u32, index: u64, bits: u64) {
         match &self.cells[array as usize] {
-            Cells::Absent => {}
-            Cells::Bytes(cells) => cells[index as usize].store(bits as u8, Ordering::Relaxed),
-            Cells::Narrow(cells) => cells[index as usize].store(bits as u32, Ordering::Relaxed),
-            Cells::Wide(cells) => cells[index as usize].store(bits, Ordering::Relaxed),
+            ArrayContents::Absent => {}
+            ArrayContents::Bytes(cells) => cells[index as usize].store(bits as u8, Ordering::Relaxed),
+            ArrayContents::Narrow(cells) => cells[index as usize].store(bits as u32, Ordering::Relaxed),
+            ArrayContents::Wide(cells) => cells[index as usize].store(bits, Ordering::Relaxed),
         }
     }
 
@@ -427,18 +427,18 @@ impl Memory {
     pub(crate) fn get_run<T: Element>(&self, array: Array<T>, first: u64, into: &mut [T]) {
         let range = first as usize..first as usize + into.len();
         match &self.cells[array.id as usize] {
-            Cells::Absent => {}
-            Cells::Bytes(cells) => {
+            ArrayContents::Absent => {}
+            ArrayContents::Bytes(cells) => {
                 for (value, cell) in into.iter_mut().zip(&cells[range]) {
                     *value = T::from_bits(u64::from(cell.load(Ordering::Relaxed)));
                 }
             }
-            Cells::Narrow(cells) => {
+            ArrayContents::Narrow(cells) => {
                 for (value, cell) in into.iter_mut().zip(&cells[range]) {
                     *value = T::from_bits(u64::from(cell.load(Ordering::Relaxed)));
                 }
             }
-            Cells::Wide(cells) => {
+            ArrayContents::Wide(cells) => {
                 for (value, cell) in into.iter_mut().zip(&cells[range]) {
                     *value = T::from_bits(cell.load(Ordering::Relaxed));
                 }
@@ -450,20 +450,20 @@ impl Memory {
     pub(crate) fn update<T: Element>(&self, array: Array<T>, index: u64, change: impl Fn(T) -> T) -> T {
         self.note(array, index);
         let old = match &self.cells[array.id as usize] {
-            Cells::Absent => return T::default(),
-            Cells::Bytes(cells) => cells[index as usize]
+            ArrayContents::Absent => return T::default(),
+            ArrayContents::Bytes(cells) => cells[index as usize]
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| {
                     Some(change(T::from_bits(u64::from(bits))).to_bits() as u8)
                 })
                 .map(u64::from)
                 .unwrap_or_else(u64::from),
-            Cells::Narrow(cells) => cells[index as usize]
+            ArrayContents::Narrow(cells) => cells[index as usize]
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| {
                     Some(change(T::from_bits(u64::from(bits))).to_bits() as u32)
                 })
                 .map(u64::from)
                 .unwrap_or_else(u64::from),
-            Cells::Wide(cells) => cells[index as usize]
+            ArrayContents::Wide(cells) => cells[index as usize]
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| Some(change(T::from_bits(bits)).to_bits()))
                 .unwrap_or_else(|bits| bits),
         };

@@ -10,33 +10,33 @@ use std::sync::{Mutex, PoisonError};
 
 /// The CTAs behind an access kind on an element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Who {
+enum AccessorSet {
     #[default]
     Nobody,
     One(u32),
     Many,
 }
 
-impl Who {
-    fn and(self, cta: u32) -> Who {
+impl AccessorSet {
+    fn and(self, cta: u32) -> AccessorSet {
         match self {
-            Who::Nobody => Who::One(cta),
-            Who::One(other) if other == cta => self,
-            Who::One(_) | Who::Many => Who::Many,
+            AccessorSet::Nobody => AccessorSet::One(cta),
+            AccessorSet::One(other) if other == cta => self,
+            AccessorSet::One(_) | AccessorSet::Many => AccessorSet::Many,
         }
     }
 
     /// True if the set contains any CTA besides `cta`.
     fn beyond(self, cta: u32) -> bool {
-        self != Who::Nobody && self != Who::One(cta)
+        self != AccessorSet::Nobody && self != AccessorSet::One(cta)
     }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Touched {
-    loaded: Who,
-    stored: Who,
-    reduced: Who,
+struct ElementAccesses {
+    loaded: AccessorSet,
+    stored: AccessorSet,
+    reduced: AccessorSet,
     /// The reduction used by the CTAs in `reduced`.
     reduction: Option<Reduction>,
 }
@@ -44,7 +44,7 @@ struct Touched {
 /// All accesses by a kernel's CTAs. Slow: for tests and small inputs.
 #[derive(Default)]
 pub(crate) struct Shadow {
-    touched: Mutex<FxHashMap<(u32, u64), Touched>>,
+    touched: Mutex<FxHashMap<(u32, u64), ElementAccesses>>,
 }
 
 impl Shadow {
@@ -81,7 +81,7 @@ impl Shadow {
         element: u64,
         cta: u32,
         does: &dyn fmt::Display,
-        conflicts: impl FnOnce(&mut Touched) -> bool,
+        conflicts: impl FnOnce(&mut ElementAccesses) -> bool,
     ) {
         let mut map = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         let touched = map.entry((array.id, element)).or_default();

@@ -1,8 +1,8 @@
 //! A warp: identity, active lanes, arithmetic, branches and fences.
 
 use super::access::lanes;
-use super::cooperative::FlagBook;
-use super::deps::{Deps, Outstanding};
+use super::cooperative::FlagRegistry;
+use super::deps::{Deps, LoadTracker};
 use super::fault::Fault;
 use super::lanes::{Lanes, MAX_LANES, Number, Value};
 use super::launch::Launch;
@@ -18,18 +18,18 @@ use tombolo_types::stream::{Access, ComputeClass, Op};
 pub(crate) struct WarpRecord {
     pub(crate) ops: Vec<Op>,
     pub(crate) accesses: Vec<Access>,
-    pub(crate) loads: Outstanding,
+    pub(crate) loads: LoadTracker,
     pub(crate) chains: Chains,
-    pub(crate) spin: Spin,
+    pub(crate) spin: SpinDetector,
 }
 
 impl WarpRecord {
     pub(crate) fn clear(&mut self) {
         self.ops.clear();
         self.accesses.clear();
-        self.loads = Outstanding::default();
+        self.loads = LoadTracker::default();
         self.chains = Chains::default();
-        self.spin = Spin::default();
+        self.spin = SpinDetector::default();
     }
 
     /// Records the waits for `deps` before an instruction that is not arithmetic: for arithmetic first, then for loads.
@@ -58,7 +58,7 @@ impl WarpRecord {
 
 /// Detects a warp that loads the same line repeatedly: Rust code that spins on memory would never end.
 #[derive(Default)]
-pub(crate) struct Spin {
+pub(crate) struct SpinDetector {
     pub(crate) line: u64,
     pub(crate) loads: u32,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Spin {
 pub struct Warp<'a> {
     pub(super) launch: &'a Launch<'a>,
     pub(super) record: &'a mut WarpRecord,
-    pub(super) book: Option<&'a FlagBook>,
+    pub(super) book: Option<&'a FlagRegistry>,
     pub(super) cta: u32,
     pub(super) index: u32,
     pub(super) active: u64,
@@ -78,7 +78,7 @@ impl<'a> Warp<'a> {
     pub(super) fn new(
         launch: &'a Launch<'a>,
         record: &'a mut WarpRecord,
-        book: Option<&'a FlagBook>,
+        book: Option<&'a FlagRegistry>,
         cta: u32,
         index: u32,
     ) -> Warp<'a> {
@@ -152,7 +152,7 @@ impl<'a> Warp<'a> {
             let result = self.record.compute(run, operand.unwrap_or(Depth::NONE));
             value.visit(&mut |awaited| awaited.0.depth = result);
             if operand.is_none() {
-                self.record.chains.note_loose();
+                self.record.chains.note_unheld_result();
             }
         }
         value
@@ -297,7 +297,7 @@ impl<'a> Warp<'a> {
 
     /// Records a memory fence.
     pub fn fence(&mut self, order: Order) {
-        self.record.spin = Spin::default();
+        self.record.spin = SpinDetector::default();
         self.record.ops.push(Op::Fence { order: order.into() });
     }
 

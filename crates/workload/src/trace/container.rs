@@ -1,7 +1,7 @@
 //! A trace file read as a stream of text lines, with or without compression.
 
 use super::error::{Mismatch, TraceError};
-use super::foreign::{Foreign, LOOKED_AT};
+use super::foreign::{ForeignFormat, LOOKED_AT};
 use flate2::read::MultiGzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 use std::fs::File;
@@ -53,7 +53,7 @@ fn open_text(path: &Path) -> Result<Text, TraceError> {
     let mut start = Vec::new();
     let looked_at = text.by_ref().take(LOOKED_AT as u64).read_to_end(&mut start);
     looked_at.map_err(TraceError::io(path, UNPACK))?;
-    if let Some(foreign) = Foreign::of(&start) {
+    if let Some(foreign) = ForeignFormat::of(&start) {
         return Err(foreign.at(path));
     }
     let mut start = Cursor::new(start);
@@ -84,7 +84,7 @@ fn unpacked(path: &Path) -> Result<Box<dyn Read>, TraceError> {
 }
 
 /// Line-by-line reader for a file.
-pub(super) struct Lines {
+pub(super) struct LineReader {
     path: PathBuf,
     text: Text,
     /// Number of bytes in `text`'s buffer occupied by the last returned line; consumed before the next read.
@@ -94,10 +94,10 @@ pub(super) struct Lines {
     line: u64,
 }
 
-impl Lines {
+impl LineReader {
     /// Opens the file.
-    pub(super) fn open(path: &Path) -> Result<Lines, TraceError> {
-        Ok(Lines { path: path.to_owned(), text: open_text(path)?, taken: 0, joined: Vec::new(), line: 0 })
+    pub(super) fn open(path: &Path) -> Result<LineReader, TraceError> {
+        Ok(LineReader { path: path.to_owned(), text: open_text(path)?, taken: 0, joined: Vec::new(), line: 0 })
     }
 
     /// Returns the next line without its line end, or `None` at the end of the file.

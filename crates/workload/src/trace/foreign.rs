@@ -13,7 +13,7 @@ const LONGEST_NAME: u64 = 1 << 20;
 
 /// A foreign file format, with instructions for converting it into a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Foreign {
+pub(super) struct ForeignFormat {
     what: &'static str,
     remedy: &'static str,
 }
@@ -26,35 +26,38 @@ const OLDER_TEXT: &str = "the text form is read: have a post-traces-processing o
 const UNPACK: &str = "unpack it, or pack it with xz, gzip or zstd";
 
 /// A kernel trace as written by the tracer: a line per instruction, with all thread blocks interleaved.
-pub(super) const RAW: Foreign =
-    Foreign { what: "a raw trace, whose instructions are not sorted by thread block", remedy: POST_PROCESS };
+pub(super) const RAW: ForeignFormat =
+    ForeignFormat { what: "a raw trace, whose instructions are not sorted by thread block", remedy: POST_PROCESS };
 /// A folder of raw kernel traces.
-pub(super) const RAW_FOLDER: Foreign = Foreign { what: "a folder of raw traces", remedy: POST_PROCESS };
+pub(super) const RAW_FOLDER: ForeignFormat = ForeignFormat { what: "a folder of raw traces", remedy: POST_PROCESS };
 /// The format of Accel-Sim 2: a text header, a zero byte, then compressed instructions warp by warp.
-pub(super) const PER_WARP: Foreign = Foreign { what: "a per-warp trace of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
+pub(super) const PER_WARP: ForeignFormat =
+    ForeignFormat { what: "a per-warp trace of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
 /// A folder of per-warp traces.
-pub(super) const PER_WARP_FOLDER: Foreign =
-    Foreign { what: "a folder of per-warp traces of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
+pub(super) const PER_WARP_FOLDER: ForeignFormat =
+    ForeignFormat { what: "a folder of per-warp traces of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
 /// A folder of kernel traces without a list.
-pub(super) const UNLISTED: Foreign = Foreign {
+pub(super) const UNLISTED: ForeignFormat = ForeignFormat {
     what: "a folder of kernel traces without a list",
     remedy: "write their names into a kernelslist.g, one a line in the order of their launches, or name one of them",
 };
 /// The format of Accel-Sim's binary tracer: length and text of the name, then structures.
-const BINARY: Foreign = Foreign { what: "a binary kernel trace of Accel-Sim", remedy: OLDER_TEXT };
-const DATA: Foreign =
-    Foreign { what: "binary data", remedy: "a list or a kernel trace is text, plain or packed with xz, gzip or zstd" };
+const BINARY: ForeignFormat = ForeignFormat { what: "a binary kernel trace of Accel-Sim", remedy: OLDER_TEXT };
+const DATA: ForeignFormat = ForeignFormat {
+    what: "binary data",
+    remedy: "a list or a kernel trace is text, plain or packed with xz, gzip or zstd",
+};
 
 /// A foreign format recognised by a few bytes at a fixed offset.
 struct Signature {
     /// Offset of the bytes in the file.
     at: usize,
     bytes: &'static [u8],
-    kind: Foreign,
+    kind: ForeignFormat,
 }
 
 const fn signature(at: usize, bytes: &'static [u8], what: &'static str, remedy: &'static str) -> Signature {
-    Signature { at, bytes, kind: Foreign { what, remedy } }
+    Signature { at, bytes, kind: ForeignFormat { what, remedy } }
 }
 
 const TWICE: &str = "packed twice";
@@ -76,10 +79,10 @@ const SIGNATURES: &[Signature] = &[
     signature(0, b"\xfe\xff", "text in UTF-16", UTF8),
 ];
 
-impl Foreign {
+impl ForeignFormat {
     /// Recognises a foreign format by `start`, the beginning of the unpacked text. Returns `None` if `start` looks like
     /// trace text.
-    pub(super) fn of(start: &[u8]) -> Option<Foreign> {
+    pub(super) fn of(start: &[u8]) -> Option<ForeignFormat> {
         let carries =
             |signature: &&Signature| start.get(signature.at..).is_some_and(|s| s.starts_with(signature.bytes));
         if let Some(signature) = SIGNATURES.iter().find(carries) {
@@ -115,7 +118,7 @@ mod tests {
     use super::*;
 
     fn what(start: &[u8]) -> Option<&'static str> {
-        Foreign::of(start).map(|foreign| foreign.what)
+        ForeignFormat::of(start).map(|foreign| foreign.what)
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn open_with_notes(
     line_size: LineSize,
     warp_width: u32,
 ) -> Result<(Box<dyn Program>, Vec<String>), TraceError> {
-    let opened = Opened::at(path, line_size)?;
+    let opened = OpenTrace::at(path, line_size)?;
     let recorded = opened.program().warp_width();
     if recorded > warp_width {
         return Err(TraceError::WarpWidth { path: path.to_owned(), wanted: warp_width, recorded });
@@ -53,8 +53,8 @@ pub fn open_with_notes(
         format!("opcode {name} ({count} warp instructions) is unknown: it only takes an issue slot")
     }));
     Ok(match opened {
-        Opened::Nvbit(program) => (Box::new(program), notes),
-        Opened::Native(program) => (Box::new(program), notes),
+        OpenTrace::Nvbit(program) => (Box::new(program), notes),
+        OpenTrace::Native(program) => (Box::new(program), notes),
     })
 }
 
@@ -72,14 +72,14 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
 
 /// Summarises the trace at `path` in the trace's own line size: 128 bytes for NVBit traces.
 pub fn info(path: &Path) -> Result<TraceInfo, TraceError> {
-    let opened = Opened::at_own_line_size(path)?;
+    let opened = OpenTrace::at_own_line_size(path)?;
     info::summarise(opened.program(), opened.origin().as_ref())
 }
 
 /// Converts the trace at `path` to the native format at `out`, completely or not at all. NVBit traces are coalesced
 /// into 128-byte lines; [`open`] adapts the result to a machine with a different line size.
 pub fn import(path: &Path, out: &Path) -> Result<(), TraceError> {
-    let opened = Opened::at_own_line_size(path)?;
+    let opened = OpenTrace::at_own_line_size(path)?;
     native::write(opened.program(), opened.origin().as_ref(), out)
 }
 
@@ -90,47 +90,47 @@ pub fn write(program: &dyn Program, out: &Path) -> Result<(), TraceError> {
 }
 
 /// A trace in either format.
-enum Opened {
+enum OpenTrace {
     Nvbit(NvbitProgram),
     Native(NativeProgram),
 }
 
-impl Opened {
-    fn at(path: &Path, line_size: LineSize) -> Result<Opened, TraceError> {
-        Opened::with(path, Some(line_size))
+impl OpenTrace {
+    fn at(path: &Path, line_size: LineSize) -> Result<OpenTrace, TraceError> {
+        OpenTrace::with(path, Some(line_size))
     }
 
-    fn at_own_line_size(path: &Path) -> Result<Opened, TraceError> {
-        Opened::with(path, None)
+    fn at_own_line_size(path: &Path) -> Result<OpenTrace, TraceError> {
+        OpenTrace::with(path, None)
     }
 
     /// Opens a trace; a `line_size` of `None` selects the trace's own line size.
-    fn with(path: &Path, line_size: Option<LineSize>) -> Result<Opened, TraceError> {
+    fn with(path: &Path, line_size: Option<LineSize>) -> Result<OpenTrace, TraceError> {
         let metadata = std::fs::metadata(path).map_err(TraceError::io(path, "find"))?;
         let nvbit = line_size.unwrap_or(LineSize::B128);
         if metadata.is_dir() {
-            return NvbitProgram::open(&folder::list(path)?, name(path), nvbit).map(Opened::Nvbit);
+            return NvbitProgram::open(&folder::list(path)?, name(path), nvbit).map(OpenTrace::Nvbit);
         }
         let mut file = container::open_file(path)?;
         let head = container::head(&mut file, path, native::MAGIC.len())?;
         if head == native::MAGIC {
-            return NativeProgram::open(path, &file, line_size).map(Opened::Native);
+            return NativeProgram::open(path, &file, line_size).map(OpenTrace::Native);
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        NvbitProgram::open(path, name(folder.unwrap_or(path)), nvbit).map(Opened::Nvbit)
+        NvbitProgram::open(path, name(folder.unwrap_or(path)), nvbit).map(OpenTrace::Nvbit)
     }
 
     fn program(&self) -> &dyn Program {
         match self {
-            Opened::Nvbit(program) => program,
-            Opened::Native(program) => program,
+            OpenTrace::Nvbit(program) => program,
+            OpenTrace::Native(program) => program,
         }
     }
 
     fn origin(&self) -> Option<Origin> {
         match self {
-            Opened::Nvbit(program) => Some(program.origin()),
-            Opened::Native(program) => program.origin().cloned(),
+            OpenTrace::Nvbit(program) => Some(program.origin()),
+            OpenTrace::Native(program) => program.origin().cloned(),
         }
     }
 }

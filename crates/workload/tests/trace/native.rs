@@ -353,10 +353,10 @@ fn a_file_that_says_nothing_of_the_ends_of_a_program_has_none() {
 }
 
 /// Parameters of a workload.
-type Given = &'static [(&'static str, &'static str)];
+type GivenParameters = &'static [(&'static str, &'static str)];
 
 /// Files written before the format had features, with their programs and parameters.
-const VERSION_1: [(&str, &str, Given); 1] =
+const VERSION_1: [(&str, &str, GivenParameters); 1] =
     [("stencil2d", "stencil2d-version-1.tombolo", &[("columns", "128"), ("rows", "40"), ("iterations", "2")])];
 
 /// Returns a stream whose arithmetic has no chain information.

@@ -3,8 +3,8 @@
 //! A thread draws a number for each option and derives stock price, strike price, time, interest and volatility from
 //! this number.
 
-use super::square::{Square, fit_square};
-use super::work::Work;
+use super::instruction_counts::InstructionCounts;
+use super::square_grid::{SquareGrid, fit_square};
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
@@ -18,11 +18,11 @@ const SIDE: i32 = 16;
 const VECTOR: u64 = 4;
 
 /// Work before the load.
-const ADDRESS: Work = Work { fp32: 8, int: 10, other: 0, special: 0 };
+const ADDRESS: InstructionCounts = InstructionCounts { fp32: 8, int: 10, other: 0, special: 0 };
 /// Work from the load to the call's price. Loads from tables of logarithms, among the constants, are left out.
-const CALL: Work = Work { fp32: 668, int: 105, other: 96, special: 36 };
+const CALL: InstructionCounts = InstructionCounts { fp32: 668, int: 105, other: 96, special: 36 };
 /// Work from the call's price to the put's price.
-const PUT: Work = Work { fp32: 132, int: 1, other: 16, special: 8 };
+const PUT: InstructionCounts = InstructionCounts { fp32: 132, int: 1, other: 16, special: 8 };
 
 /// Lowest and highest price for stock and strike.
 const PRICE: [f64; 2] = [10.0, 100.0];
@@ -61,7 +61,7 @@ struct Options {
     draws: Array<f32>,
     call: Array<f32>,
     put: Array<f32>,
-    grid: Square,
+    grid: SquareGrid,
     seed: u64,
 }
 
@@ -74,7 +74,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         draws: array("draws"),
         call: array("call"),
         put: array("put"),
-        grid: Square { width: width as i32, side: SIDE },
+        grid: SquareGrid { width: width as i32, side: SIDE },
         seed: request.seed,
     }))
 }

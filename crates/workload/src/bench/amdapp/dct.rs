@@ -4,8 +4,8 @@
 //! block's column is therefore multiplied by the square of the cosine matrix, and its rows are not transformed. The
 //! sample's reference agrees.
 
-use super::square::Square;
-use super::work::Work;
+use super::instruction_counts::InstructionCounts;
+use super::square_grid::SquareGrid;
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -21,13 +21,13 @@ const SIDE: i32 = 8;
 const BLOCK: usize = (SIDE * SIDE) as usize;
 
 /// Work before the first product.
-const START: Work = Work { fp32: 4, int: 10, other: 0, special: 0 };
+const START: InstructionCounts = InstructionCounts { fp32: 4, int: 10, other: 0, special: 0 };
 /// Work per term in either product, except for the term's loads and multiplication.
-const TERM: Work = Work { fp32: 1, int: 5, other: 1, special: 0 };
+const TERM: InstructionCounts = InstructionCounts { fp32: 1, int: 5, other: 1, special: 0 };
 /// Work between the first product and its store to the scratchpad, and between the second product and its store.
-const STORE: Work = Work { fp32: 1, int: 4, other: 0, special: 0 };
+const STORE: InstructionCounts = InstructionCounts { fp32: 1, int: 4, other: 0, special: 0 };
 /// Work before the second product.
-const SECOND: Work = Work { fp32: 1, int: 3, other: 0, special: 0 };
+const SECOND: InstructionCounts = InstructionCounts { fp32: 1, int: 3, other: 0, special: 0 };
 
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
@@ -64,7 +64,7 @@ struct Blocks {
     output: Array<f32>,
     /// Cosines: `[sample][frequency]`.
     table: Array<f32>,
-    grid: Square,
+    grid: SquareGrid,
     seed: u64,
 }
 
@@ -79,7 +79,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         input: memory.array("input", columns * rows, Scaling::Scales),
         output: memory.array("output", columns * rows, Scaling::Scales),
         table: memory.array("cosines", BLOCK as u64, Scaling::Fixed),
-        grid: Square { width: columns as i32, side: SIDE },
+        grid: SquareGrid { width: columns as i32, side: SIDE },
         seed: request.seed,
     }))
 }

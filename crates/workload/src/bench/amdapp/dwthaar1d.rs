@@ -8,7 +8,7 @@
 //! A level has no barrier between loads and stores, therefore wavefronts race. If wavefronts run in index order, as in
 //! this recording, the result equals the sample's reference.
 
-use super::work::Work;
+use super::instruction_counts::InstructionCounts;
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
@@ -23,19 +23,19 @@ const LEVELS: u32 = 9;
 const LONGEST: u64 = 1 << 23;
 
 /// Work before the loads.
-const LOAD: Work = Work { fp32: 0, int: 7, other: 0, special: 0 };
+const LOAD: InstructionCounts = InstructionCounts { fp32: 0, int: 7, other: 0, special: 0 };
 /// Work between the loads and their stores to the scratchpad.
-const STAGE: Work = Work { fp32: 0, int: 5, other: 0, special: 0 };
+const STAGE: InstructionCounts = InstructionCounts { fp32: 0, int: 5, other: 0, special: 0 };
 /// Work for dividing by the square root of the length, in the first launch.
-const NORMALISE: Work = Work { fp32: 8, int: 2, other: 1, special: 2 };
+const NORMALISE: InstructionCounts = InstructionCounts { fp32: 8, int: 2, other: 1, special: 2 };
 /// Work for a level up to the branch. The branch itself is counted when it is executed.
-const LEVEL: Work = Work { fp32: 0, int: 1, other: 0, special: 0 };
+const LEVEL: InstructionCounts = InstructionCounts { fp32: 0, int: 1, other: 0, special: 0 };
 /// Work for a level's addresses.
-const PLACE: Work = Work { fp32: 0, int: 8, other: 0, special: 0 };
+const PLACE: InstructionCounts = InstructionCounts { fp32: 0, int: 8, other: 0, special: 0 };
 /// Work for a sum, a difference, and their products with the square root of 1/2.
 const HALVE: (ComputeClass, u16) = (ComputeClass::Fp32, 4);
 /// Work before the average is stored.
-const AVERAGE: Work = Work { fp32: 2, int: 0, other: 0, special: 0 };
+const AVERAGE: InstructionCounts = InstructionCounts { fp32: 2, int: 0, other: 0, special: 0 };
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "length",
@@ -77,7 +77,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
 
 /// Parameters of a launch.
 #[derive(Clone, Copy)]
-struct Step {
+struct LaunchShape {
     /// Elements in the signal.
     length: i32,
     /// Number of levels.
@@ -85,7 +85,7 @@ struct Step {
     is_first: bool,
 }
 
-impl Step {
+impl LaunchShape {
     /// Threads per group, with two elements each.
     fn threads(self) -> u32 {
         1 << (self.levels - 1)
@@ -93,7 +93,7 @@ impl Step {
 }
 
 impl Wavelets {
-    fn kernel(&self, cta: &mut Cta<'_>, step: Step) {
+    fn kernel(&self, cta: &mut Cta<'_>, step: LaunchShape) {
         let (threads, group) = (step.threads() as i32, cta.index() as i32);
         let mut signal: Shared<f32> = cta.shared(2 * threads as usize);
         let root = (step.length as f32).sqrt();
@@ -163,7 +163,7 @@ impl Instance for Wavelets {
         loop {
             let (length, levels) = (1 << left, left.min(LEVELS));
             host.copy_first_to_device(input, length);
-            let step = Step { length: length as i32, levels, is_first: length == self.length() };
+            let step = LaunchShape { length: length as i32, levels, is_first: length == self.length() };
             let threads = step.threads();
             let grid = Grid::new("haar", length >> levels, threads).shared_bytes(8 * threads);
             host.launch(grid, |cta| self.kernel(cta, step))?;

@@ -38,7 +38,7 @@ pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Paths {
+struct ShortestPaths {
     distance: Array<u32>,
     path: Array<u32>,
     nodes: i32,
@@ -51,10 +51,10 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let nodes = request.fit("nodes", wanted, taken, &format!("powers of two up to {MOST}"));
     let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
     let (distance, path) = (matrix("distance"), matrix("path"));
-    Ok(Box::new(Paths { distance, path, nodes: nodes as i32, seed: request.seed }))
+    Ok(Box::new(ShortestPaths { distance, path, nodes: nodes as i32, seed: request.seed }))
 }
 
-impl Paths {
+impl ShortestPaths {
     fn kernel(&self, cta: &mut Cta<'_>, k: i32) {
         let (nodes, row) = (self.nodes, cta.index() as i32);
         cta.each_warp(|warp| {
@@ -90,7 +90,7 @@ impl Paths {
     }
 }
 
-impl Instance for Paths {
+impl Instance for ShortestPaths {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.distance, |index| self.edge(index));
         memory.fill(self.path, |index| self.row(index));

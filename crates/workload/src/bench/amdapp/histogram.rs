@@ -3,7 +3,7 @@
 //! A group processes 32768 values, with neighbouring threads on neighbouring values, adds its threads' bins, and stores
 //! the sums. The host adds all groups' sums.
 
-use super::work::Work;
+use super::instruction_counts::InstructionCounts;
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -22,27 +22,31 @@ const PACKED: i32 = 4;
 /// Values per group.
 const VALUES: u64 = BINS as u64 * THREADS as u64;
 /// Values loaded by a thread before counting the first value. Source: the sample's binary for Southern Islands, see
-/// [`Work`].
+/// [`InstructionCounts`].
 const AHEAD: usize = 13;
 
 /// Work before the first store to the scratchpad.
-const START: Work = Work { fp32: 1, int: 2, other: 0, special: 0 };
+const START: InstructionCounts = InstructionCounts { fp32: 1, int: 2, other: 0, special: 0 };
 /// Work for storing a zero.
-const CLEAR: Work = Work { fp32: 0, int: 1, other: 0, special: 0 };
+const CLEAR: InstructionCounts = InstructionCounts { fp32: 0, int: 1, other: 0, special: 0 };
 /// Work before the loads.
-const LOAD: Work = Work { fp32: 0, int: 18, other: 0, special: 0 };
+const LOAD: InstructionCounts = InstructionCounts { fp32: 0, int: 18, other: 0, special: 0 };
 /// Work between a value and its bin's count, and between the count and the next value.
-const COUNT: [Work; 2] =
-    [Work { fp32: 0, int: 3, other: 0, special: 0 }, Work { fp32: 0, int: 1, other: 0, special: 0 }];
+const COUNT: [InstructionCounts; 2] = [
+    InstructionCounts { fp32: 0, int: 3, other: 0, special: 0 },
+    InstructionCounts { fp32: 0, int: 1, other: 0, special: 0 },
+];
 /// Work for the quotient of bins and threads, computed at run time.
-const QUOTIENT: Work = Work { fp32: 7, int: 11, other: 4, special: 1 };
+const QUOTIENT: InstructionCounts = InstructionCounts { fp32: 7, int: 11, other: 4, special: 1 };
 /// Work before a bin's sum.
-const SUM: Work = Work { fp32: 1, int: 2, other: 0, special: 0 };
+const SUM: InstructionCounts = InstructionCounts { fp32: 1, int: 2, other: 0, special: 0 };
 /// Work per term in a bin's sum, after the term's load.
-const TERM: Work = Work { fp32: 0, int: 3, other: 0, special: 0 };
+const TERM: InstructionCounts = InstructionCounts { fp32: 0, int: 3, other: 0, special: 0 };
 /// Work between a bin's sum and its store, and after the store.
-const STORE: [Work; 2] =
-    [Work { fp32: 0, int: 2, other: 0, special: 0 }, Work { fp32: 0, int: 1, other: 0, special: 0 }];
+const STORE: [InstructionCounts; 2] = [
+    InstructionCounts { fp32: 0, int: 2, other: 0, special: 0 },
+    InstructionCounts { fp32: 0, int: 1, other: 0, special: 0 },
+];
 
 static PARAMETERS: [Parameter; 2] = [
     Parameter {

@@ -11,7 +11,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// Expected values for a sample with default parameters. Source: UMH, Table I, and the sample's host program.
-struct Row {
+struct ExpectedSample {
     name: &'static str,
     /// Bytes in all lines loaded from arrays without any store.
     read: u64,
@@ -25,8 +25,8 @@ struct Row {
     host: &'static [[u64; 2]],
 }
 
-const ROWS: [Row; 6] = [
-    Row {
+const ROWS: [ExpectedSample; 6] = [
+    ExpectedSample {
         name: "blackscholes",
         read: 4 * MIB,
         written: 8 * MIB,
@@ -34,7 +34,7 @@ const ROWS: [Row; 6] = [
         grids: &[(1024, 256)],
         host: &[],
     },
-    Row {
+    ExpectedSample {
         name: "dct",
         read: 4 * MIB + 256,
         written: 4 * MIB,
@@ -42,7 +42,7 @@ const ROWS: [Row; 6] = [
         grids: &[(16384, 64)],
         host: &[],
     },
-    Row {
+    ExpectedSample {
         name: "dwthaar1d",
         read: 8 * MIB,
         // The list of averages is as long as the signal, but only 4096 entries are used.
@@ -60,7 +60,7 @@ const ROWS: [Row; 6] = [
             [8 * 4 + 4, 4 + (8 * MIB - 8 * 4) + 8 * MIB],
         ],
     },
-    Row {
+    ExpectedSample {
         name: "histogram",
         read: 16 * MIB,
         written: 128 * KIB,
@@ -68,8 +68,15 @@ const ROWS: [Row; 6] = [
         grids: &[(128, 128)],
         host: &[[128 * KIB, 0]],
     },
-    Row { name: "mersennetwister", read: MIB, written: 4 * MIB, allocated: 5 * MIB, grids: &[(256, 256)], host: &[] },
-    Row {
+    ExpectedSample {
+        name: "mersennetwister",
+        read: MIB,
+        written: 4 * MIB,
+        allocated: 5 * MIB,
+        grids: &[(256, 256)],
+        host: &[],
+    },
+    ExpectedSample {
         name: "amdapp-matrixtranspose",
         read: 4 * MIB,
         written: 4 * MIB,

@@ -12,13 +12,13 @@ use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program};
 
 /// Expected values for a program: bytes in read-only arrays, bytes in written arrays, and all launches in order, each
 /// as `times x kernel, CTAs x threads`.
-type Row = (&'static str, u64, u64, &'static [&'static str]);
+type ExpectedProgram = (&'static str, u64, u64, &'static [&'static str]);
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// Expected values for all programs. Source: host programs and kernels in AMD APP SDK 2.5 at the sizes in UMH, Table I.
-const ROWS: [Row; 7] = [
+const ROWS: [ExpectedProgram; 7] = [
     ("amdapp-floydwarshall", 0, 512 * KIB, &["256 x floyd-row, 256 x 256"]),
     ("amdapp-matrixmultiplication", 8 * MIB, 4 * MIB, &["1 x product-staged, 1024 x 64"]),
     (

@@ -53,7 +53,7 @@ pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
 };
 
 /// Vectors from four rows: `[row][column]`.
-type Square = [[Lanes<f32>; VECTOR]; VECTOR];
+type RowVectors = [[Lanes<f32>; VECTOR]; VECTOR];
 
 struct Matrices {
     a: Array<f32>,
@@ -79,7 +79,7 @@ fn place(warp: &Warp<'_>) -> (Lanes<i32>, Lanes<i32>) {
 }
 
 /// Adds the products of four columns from A with four rows from B.
-fn multiply(warp: &mut Warp<'_>, sums: &mut Square, a: Square, b: Square) {
+fn multiply(warp: &mut Warp<'_>, sums: &mut RowVectors, a: RowVectors, b: RowVectors) {
     // Sixteen sums with four products each.
     let (a, b) = warp.compute_wide(ComputeClass::Fp32, 64, (VECTOR * VECTOR) as u16, (a, b));
     if warp.computes() {
@@ -99,14 +99,14 @@ impl Matrices {
     }
 
     /// Loads vectors from four rows starting at `row`, with their first elements in `column`.
-    fn load(&self, warp: &mut Warp<'_>, matrix: Array<f32>, column: Lanes<i32>, row: Lanes<i32>) -> Square {
+    fn load(&self, warp: &mut Warp<'_>, matrix: Array<f32>, column: Lanes<i32>, row: Lanes<i32>) -> RowVectors {
         from_fn(|r| warp.load_vector(matrix, (row + r as i32) * self.side + column))
     }
 
     fn staged_kernel(&self, cta: &mut Cta<'_>) {
         let (left, top) = self.corner(cta.index());
         let mut block = cta.shared::<f32>((TILE * TILE) as usize);
-        let mut sums: Vec<Square> = vec![[[Lanes::all(0.0); VECTOR]; VECTOR]; cta.warps() as usize];
+        let mut sums: Vec<RowVectors> = vec![[[Lanes::all(0.0); VECTOR]; VECTOR]; cta.warps() as usize];
         cta.each_warp(|warp| warp.compute(ComputeClass::Int, 55, ()));
         for tile in cta.trips().map(|tile| tile as i32) {
             cta.each_warp(|warp| self.stage(warp, &mut block, tile * TILE, top));
@@ -137,7 +137,7 @@ impl Matrices {
 
     /// Computes four terms for each sum: vector `j` from four rows of the tile, with four rows of B starting at `first
     /// + 4 j`.
-    fn step(&self, warp: &mut Warp<'_>, block: &Shared<f32>, sums: &mut Square, (left, first, j): (i32, i32, i32)) {
+    fn step(&self, warp: &mut Warp<'_>, block: &Shared<f32>, sums: &mut RowVectors, (left, first, j): (i32, i32, i32)) {
         let (x, y) = place(warp);
         let column = warp.compute(ComputeClass::Int, 4, x * VECTOR as i32 + left);
         let b = self.load(warp, self.b, column, Lanes::all(first + j * VECTOR as i32));
@@ -154,7 +154,7 @@ impl Matrices {
             let (x, y) = place(warp);
             let vectors = (x * VECTOR as i32 + left, y * VECTOR as i32 + top);
             let (column, row) = warp.compute(ComputeClass::Int, 34, vectors);
-            let mut sums: Square = [[Lanes::all(0.0); VECTOR]; VECTOR];
+            let mut sums: RowVectors = [[Lanes::all(0.0); VECTOR]; VECTOR];
             for step in steps.clone() {
                 let k = warp.compute(ComputeClass::Int, 15, Lanes::all(step as i32 * VECTOR as i32));
                 let a = self.load(warp, self.a, k, row);
@@ -167,7 +167,7 @@ impl Matrices {
     }
 
     /// Stores a thread's results, after `instructions` integer instructions.
-    fn store(&self, warp: &mut Warp<'_>, (left, top): (i32, i32), sums: Square, instructions: u16) {
+    fn store(&self, warp: &mut Warp<'_>, (left, top): (i32, i32), sums: RowVectors, instructions: u16) {
         let (x, y) = place(warp);
         let first = (y * VECTOR as i32 + top) * self.side + x * VECTOR as i32 + left;
         for ((r, row), count) in (0..).zip(sums).zip([instructions, 3, 2, 1]) {

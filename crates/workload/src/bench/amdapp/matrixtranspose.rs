@@ -3,8 +3,8 @@
 //!
 //! The scratchpad therefore transposes nothing: threads load along rows and store along columns.
 
-use super::square::Square;
-use super::work::Work;
+use super::instruction_counts::InstructionCounts;
+use super::square_grid::SquareGrid;
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
@@ -18,13 +18,13 @@ const SIDE: i32 = 16;
 const TILE: usize = (SIDE * SIDE) as usize;
 
 /// Work before the load.
-const LOAD: Work = Work { fp32: 2, int: 10, other: 0, special: 0 };
+const LOAD: InstructionCounts = InstructionCounts { fp32: 2, int: 10, other: 0, special: 0 };
 /// Work between the load and the store to the scratchpad.
-const STAGE: Work = Work { fp32: 0, int: 4, other: 0, special: 0 };
+const STAGE: InstructionCounts = InstructionCounts { fp32: 0, int: 4, other: 0, special: 0 };
 /// Work between the barrier and the load from the scratchpad.
-const FETCH: Work = Work { fp32: 0, int: 1, other: 0, special: 0 };
+const FETCH: InstructionCounts = InstructionCounts { fp32: 0, int: 1, other: 0, special: 0 };
 /// Work before the store.
-const STORE: Work = Work { fp32: 0, int: 5, other: 0, special: 0 };
+const STORE: InstructionCounts = InstructionCounts { fp32: 0, int: 5, other: 0, special: 0 };
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "side",
@@ -50,7 +50,7 @@ struct Matrices {
     input: Array<f32>,
     /// `[column][row]`.
     output: Array<f32>,
-    grid: Square,
+    grid: SquareGrid,
     seed: u64,
 }
 
@@ -58,7 +58,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), SIDE as u64);
     check_indices(name, side * side, "elements")?;
     let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
-    let grid = Square { width: side as i32, side: SIDE };
+    let grid = SquareGrid { width: side as i32, side: SIDE };
     Ok(Box::new(Matrices { input: matrix("input"), output: matrix("output"), grid, seed: request.seed }))
 }
 

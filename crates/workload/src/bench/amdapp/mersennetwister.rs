@@ -4,8 +4,8 @@
 //! A thread computes four further vectors of state from its seeds, draws `factor` vectors, and turns two neighbours at
 //! a time into Gaussian numbers (Box and Muller). As in the sample, pairs overlap: the last vectors drawn are not used.
 
-use super::square::{Square, fit_square};
-use super::work::Work;
+use super::instruction_counts::InstructionCounts;
+use super::square_grid::{SquareGrid, fit_square};
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
@@ -32,18 +32,18 @@ const MASKS: [u32; VECTOR] = [0xfdff_37ff, 0xef7f_3f7d, 0xff77_7b7d, 0x7ff7_fb2f
 const SHIFTS: [u32; 3] = [24, 13, 15];
 
 /// Work before the load.
-const ADDRESS: Work = Work { fp32: 3, int: 10, other: 0, special: 0 };
+const ADDRESS: InstructionCounts = InstructionCounts { fp32: 3, int: 10, other: 0, special: 0 };
 /// Work for computing the states.
-const SEEDING: Work = Work { fp32: 16, int: 64, other: 0, special: 0 };
+const SEEDING: InstructionCounts = InstructionCounts { fp32: 16, int: 64, other: 0, special: 0 };
 /// Work per drawn vector; moves select two states by index.
-const ROUND: Work = Work { fp32: 41, int: 51, other: 4, special: 0 };
+const ROUND: InstructionCounts = InstructionCounts { fp32: 41, int: 51, other: 4, special: 0 };
 /// Work before the pairs.
-const PAIRS: Work = Work { fp32: 4, int: 4, other: 0, special: 0 };
+const PAIRS: InstructionCounts = InstructionCounts { fp32: 4, int: 4, other: 0, special: 0 };
 /// Work for a pair up to its first store, on the branch for small angles. Loads from tables of logarithms, among the
 /// constants, are left out.
-const FIRST: Work = Work { fp32: 405, int: 121, other: 56, special: 8 };
+const FIRST: InstructionCounts = InstructionCounts { fp32: 405, int: 121, other: 56, special: 8 };
 /// Work from the first store to the pair's second store.
-const SECOND: Work = Work { fp32: 240, int: 30, other: 20, special: 0 };
+const SECOND: InstructionCounts = InstructionCounts { fp32: 240, int: 30, other: 20, special: 0 };
 
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
@@ -79,7 +79,7 @@ struct Twister {
     /// `[thread][number][word]`.
     numbers: Array<f32>,
     factor: usize,
-    grid: Square,
+    grid: SquareGrid,
     seed: u64,
 }
 
@@ -91,7 +91,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         seeds: memory.array("seeds", seeds, Scaling::Scales),
         numbers: memory.array("numbers", seeds * factor, Scaling::Scales),
         factor: factor as usize,
-        grid: Square { width: width as i32, side: SIDE },
+        grid: SquareGrid { width: width as i32, side: SIDE },
         seed: request.seed,
     }))
 }

@@ -9,6 +9,7 @@ pub(super) mod floydwarshall;
 pub(super) mod histogram;
 #[cfg(test)]
 mod identities;
+mod instruction_counts;
 #[cfg(test)]
 mod launches;
 pub(super) mod matrixmultiplication;
@@ -19,5 +20,4 @@ pub(super) mod reduction;
 pub(super) mod scanlargearrays;
 pub(super) mod simpleconvolution;
 pub(super) mod sobelfilter;
-mod square;
-mod work;
+mod square_grid;

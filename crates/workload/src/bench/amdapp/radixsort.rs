@@ -49,7 +49,7 @@ pub(crate) static RADIXSORT: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Sort {
+struct RadixSort {
     unsorted: Array<u32>,
     /// `[thread][digit]`: occurrence count for each digit per thread.
     buckets: Array<u32>,
@@ -66,22 +66,22 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     check_indices(name, elements, "elements")?;
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
     let [unsorted, buckets, scanned, sorted] = ["unsorted", "buckets", "scanned", "sorted"].map(&mut array);
-    Ok(Box::new(Sort { unsorted, buckets, scanned, sorted, seed: request.seed }))
+    Ok(Box::new(RadixSort { unsorted, buckets, scanned, sorted, seed: request.seed }))
 }
 
 /// Each thread's elements in sequence, loaded ahead of use.
-struct Ahead {
+struct PrefetchQueue {
     array: Array<u32>,
     first: Lanes<i32>,
     next: i32,
     loads: VecDeque<Lanes<u32>>,
 }
 
-impl Ahead {
+impl PrefetchQueue {
     /// Loads the first `depth` elements.
-    fn new(warp: &mut Warp<'_>, array: Array<u32>, depth: i32) -> Ahead {
+    fn new(warp: &mut Warp<'_>, array: Array<u32>, depth: i32) -> PrefetchQueue {
         let first = warp.global_thread() * RADICES;
-        let mut ahead = Ahead { array, first, next: 0, loads: VecDeque::new() };
+        let mut ahead = PrefetchQueue { array, first, next: 0, loads: VecDeque::new() };
         (0..depth).for_each(|_| ahead.load(warp));
         ahead
     }
@@ -111,17 +111,17 @@ fn digit(element: Lanes<u32>, shift: u32) -> Lanes<i32> {
     element.map(|element| (element >> shift) as i32 & (RADICES - 1))
 }
 
-impl Sort {
+impl RadixSort {
     fn histogram(&self, cta: &mut Cta<'_>, shift: u32) {
         let mut counts = cta.shared::<u32>(SHARE as usize);
-        let mut elements: Vec<Ahead> = Vec::new();
+        let mut elements: Vec<PrefetchQueue> = Vec::new();
         cta.each_warp(|warp| {
             warp.compute(ComputeClass::Int, 14, ());
             for value in 0..RADICES {
                 let at = warp.compute(ComputeClass::Int, 1, counter(warp, Lanes::all(value)));
                 warp.store_shared(&mut counts, at, 0);
             }
-            elements.push(Ahead::new(warp, self.unsorted, AHEAD_ELEMENTS));
+            elements.push(PrefetchQueue::new(warp, self.unsorted, AHEAD_ELEMENTS));
         });
         cta.barrier();
         cta.each_warp(|warp| {
@@ -148,7 +148,7 @@ impl Sort {
         let mut places = cta.shared::<u32>(SHARE as usize);
         cta.each_warp(|warp| {
             warp.compute(ComputeClass::Int, 12, ());
-            let mut scanned = Ahead::new(warp, self.scanned, AHEAD_COUNTERS);
+            let mut scanned = PrefetchQueue::new(warp, self.scanned, AHEAD_COUNTERS);
             for value in 0..RADICES {
                 let place = scanned.take(warp, 1);
                 let at = warp.compute(ComputeClass::Int, 1, counter(warp, Lanes::all(value)));
@@ -193,7 +193,7 @@ impl Sort {
     }
 }
 
-impl Instance for Sort {
+impl Instance for RadixSort {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.unsorted, |index| self.value(index));
     }

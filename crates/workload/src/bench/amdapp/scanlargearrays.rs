@@ -38,7 +38,7 @@ pub(crate) static SCANLARGEARRAYS: Benchmark = Benchmark {
 };
 
 /// A scan by blocks: over the input, or over the sums of the level before.
-struct Level {
+struct BlockScan {
     from: Array<f32>,
     to: Array<f32>,
     /// An element per block.
@@ -47,7 +47,7 @@ struct Level {
 
 struct Scan {
     input: Array<f32>,
-    levels: Vec<Level>,
+    levels: Vec<BlockScan>,
     /// The scan of the last level's sums, at most a block.
     last: Array<f32>,
     seed: u64,
@@ -65,7 +65,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         let number = levels.len();
         let to = array(&format!("output{number}"), from.len());
         let sums = array(&format!("sums{number}"), from.len() / BLOCK);
-        levels.push(Level { from, to, sums });
+        levels.push(BlockScan { from, to, sums });
         from = sums;
     }
     let last = array("scanned", from.len());
@@ -133,7 +133,7 @@ fn store_pairs(cta: &mut Cta<'_>, block: &Shared<f32>, to: Array<f32>, instructi
 }
 
 /// Scans each block, and stores the block's sum.
-fn scan_block(cta: &mut Cta<'_>, level: &Level) {
+fn scan_block(cta: &mut Cta<'_>, level: &BlockScan) {
     let mut block = cta.shared::<f32>(BLOCK as usize);
     load_pairs(cta, level.from, &mut block, [10, 6]);
     sum_up(cta, &mut block, BLOCK as i32);

@@ -29,7 +29,7 @@ pub(crate) static BITONICSORT: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Sort {
+struct BitonicSort {
     values: Array<u32>,
     seed: u64,
 }
@@ -39,10 +39,10 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let least = 2 * u64::from(THREADS);
     let rule = format!("powers of two from {least}");
     let elements = request.fit("elements", wanted, wanted.max(least).next_power_of_two(), &rule);
-    Ok(Box::new(Sort { values: memory.array("values", elements, Scaling::Scales), seed: request.seed }))
+    Ok(Box::new(BitonicSort { values: memory.array("values", elements, Scaling::Scales), seed: request.seed }))
 }
 
-impl Sort {
+impl BitonicSort {
     fn kernel(&self, cta: &mut Cta<'_>, stage: u32, pass: u32) {
         let distance = 1 << (stage - pass);
         cta.each_warp(|warp| {
@@ -58,7 +58,7 @@ impl Sort {
     }
 }
 
-impl Instance for Sort {
+impl Instance for BitonicSort {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.values, |index| noise::noise(self.seed, index) as u32);
     }

@@ -26,7 +26,7 @@ pub(crate) static CONV2D: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Layer {
+struct Conv2dLayer {
     unfolding: Unfolding,
     /// `[channel][filter squared]`.
     weights: Array<f32>,
@@ -43,7 +43,7 @@ fn lay_out(
 ) -> Result<Box<dyn Instance>, WorkloadError> {
     let unfolding = Unfolding::lay_out(workload, request, memory)?;
     let (filter, field) = (unfolding.filter as u64, unfolding.field as u64);
-    Ok(Box::new(Layer {
+    Ok(Box::new(Conv2dLayer {
         weights: memory.array("weights", CHANNELS as u64 * filter * filter, Scaling::Fixed),
         bias: memory.array("bias", CHANNELS as u64, Scaling::Fixed),
         output: memory.array("output", TILE as u64 * field * field + TILE as u64, Scaling::Scales),
@@ -52,7 +52,7 @@ fn lay_out(
     }))
 }
 
-impl Layer {
+impl Conv2dLayer {
     /// Computes a tile of 16 columns. Rows beyond the channels are zeroed too, as in the source.
     fn product(&self, cta: &mut Cta<'_>) {
         let (terms, columns) =
@@ -118,7 +118,7 @@ impl Layer {
     }
 }
 
-impl Instance for Layer {
+impl Instance for Conv2dLayer {
     fn fill(&self, memory: &Memory) {
         self.unfolding.fill(memory);
         memory.fill(self.weights, |index| noise::unit(!self.seed, index));

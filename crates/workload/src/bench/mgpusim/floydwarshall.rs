@@ -38,7 +38,7 @@ pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Paths {
+struct ShortestPaths {
     distance: Array<u32>,
     through: Array<u32>,
     nodes: i32,
@@ -49,10 +49,10 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let nodes = request.fit_multiple("nodes", request.scale.side_of(request.values.count("nodes")), SIDE as u64);
     let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
     let (distance, through) = (matrix("distance"), matrix("through"));
-    Ok(Box::new(Paths { distance, through, nodes: nodes as i32, seed: request.seed }))
+    Ok(Box::new(ShortestPaths { distance, through, nodes: nodes as i32, seed: request.seed }))
 }
 
-impl Paths {
+impl ShortestPaths {
     fn kernel(&self, cta: &mut Cta<'_>, k: i32) {
         let (nodes, across) = (self.nodes, self.nodes / SIDE);
         let (left, top) = (cta.index() as i32 % across * SIDE, cta.index() as i32 / across * SIDE);
@@ -88,7 +88,7 @@ impl Paths {
     }
 }
 
-impl Instance for Paths {
+impl Instance for ShortestPaths {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.distance, |index| self.edge(index));
         memory.fill(self.through, |index| (index / self.nodes as u64) as u32);

@@ -49,7 +49,7 @@ enum Direction {
     ToHost,
 }
 
-struct Copy {
+struct ArrayCopy {
     from: Array<f32>,
     to: Array<f32>,
     direction: Direction,
@@ -68,10 +68,10 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         _ => Direction::Within,
     };
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
-    Ok(Box::new(Copy { from: array("from"), to: array("to"), direction, seed: request.seed }))
+    Ok(Box::new(ArrayCopy { from: array("from"), to: array("to"), direction, seed: request.seed }))
 }
 
-impl Copy {
+impl ArrayCopy {
     fn kernel(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             let i = warp.compute(ComputeClass::Int, 1 + ADDRESS, warp.global_thread() * VECTOR as i32);
@@ -83,7 +83,7 @@ impl Copy {
     }
 }
 
-impl Instance for Copy {
+impl Instance for ArrayCopy {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.from, |index| noise::unit(self.seed, index));
     }

@@ -75,7 +75,7 @@ enum Operation {
     Copy,
 }
 
-struct Parts {
+struct StreamedArray {
     from: Array<f32>,
     /// Destination of the copy; for read, a sum per thread.
     to: Array<f32>,
@@ -100,7 +100,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         _ => Operation::Read,
     };
     let others = if operation == Operation::Copy { part * ctas } else { ctas * u64::from(THREADS) };
-    Ok(Box::new(Parts {
+    Ok(Box::new(StreamedArray {
         from: memory.array("from", part * ctas, Scaling::Scales),
         to: memory.array("to", others, Scaling::Scales),
         part,
@@ -112,7 +112,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-impl Parts {
+impl StreamedArray {
     /// First element of a CTA's part in a pass.
     fn first(&self, cta: u64, pass: u64) -> u64 {
         let part = if self.stays { cta } else { (cta + ONWARD * pass) % self.ctas };
@@ -165,7 +165,7 @@ impl Parts {
     }
 }
 
-impl Instance for Parts {
+impl Instance for StreamedArray {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.from, |index| self.value(index));
     }

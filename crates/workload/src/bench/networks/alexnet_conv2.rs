@@ -3,7 +3,7 @@
 //! An image has 96 × 27² inputs and 256 × 27² outputs, 1,026,432 bytes in single precision: 828 images and
 //! the weights make the 812 MB of HMG's Table III.
 
-use super::convolution::{Filter, Layer, parameters};
+use super::convolution::{ConvolutionLayer, Filter, parameters};
 use crate::parameter::Parameter;
 
 static PARAMETERS: [Parameter; 7] = parameters(
@@ -16,7 +16,7 @@ static PARAMETERS: [Parameter; 7] = parameters(
 
 /// The workload's entry in the table. Source of the filter: Krizhevsky et al., 2012, section 3.5; the padding keeps 27
 /// × 27.
-pub(crate) static ALEXNET_CONV2: Layer = Layer {
+pub(crate) static ALEXNET_CONV2: ConvolutionLayer = ConvolutionLayer {
     name: "alexnet-conv2",
     about: "convolution as an implicit matrix product: weights shared by all CTAs",
     source: "Krizhevsky et al., 2012; HMG Table III (ML_AlexNet_conv2)",

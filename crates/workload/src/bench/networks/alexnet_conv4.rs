@@ -4,7 +4,7 @@
 //! tiles of 64 × 64 this gives 984 CTAs, close to the 1014 in NUMA-GPU's Table 2; 64 images would give 1014 CTAs in
 //! 34.2 MiB.
 
-use super::convolution::{Filter, Layer, parameters};
+use super::convolution::{ConvolutionLayer, Filter, parameters};
 use crate::parameter::Parameter;
 
 static PARAMETERS: [Parameter; 7] = parameters(
@@ -17,7 +17,7 @@ static PARAMETERS: [Parameter; 7] = parameters(
 
 /// The workload's entry in the table. Source of the filter: Krizhevsky et al., 2012, section 3.5; the padding keeps 13
 /// × 13.
-pub(crate) static ALEXNET_CONV4: Layer = Layer {
+pub(crate) static ALEXNET_CONV4: ConvolutionLayer = ConvolutionLayer {
     name: "alexnet-conv4",
     about: "3 x 3 convolution of small images: weights a twelfth of the footprint",
     source: "Krizhevsky et al., 2012; NUMA-GPU, Table 2 (ML-AlexNet-cudnn-Lev4)",

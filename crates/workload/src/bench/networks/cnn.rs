@@ -7,7 +7,7 @@
 //! The layer's product has a single tile of outputs and very many terms, so CTAs divide the terms, and a last kernel
 //! adds the partial sums. cuBLAS does the same (`splitKreduce_kernel`); MIOpen's method is not known to us.
 
-use super::convolution::{After, Convolution, Filter, Shape};
+use super::convolution::{Convolution, Epilogue, Filter, Shape};
 use super::gemm::TILE_32X32;
 use super::product::{Factor, Product};
 use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION};
@@ -132,7 +132,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
             input: scaled("input", input),
             weights: scaled("filters", filters),
             output: scaled("convolved", convolved),
-            after: After::Nothing,
+            after: Epilogue::Nothing,
         },
         pooled: scaled("pooled", u64::from(batch) * features),
         weights: scaled("weights", u64::from(outputs) * features),

@@ -6,11 +6,13 @@
 //! input on demand. Weights are read in storage order, channel by channel: 32 bytes per channel and slab. Source: the
 //! `nn`, neither factor transposed, in the names of cuDNN's kernels (`volta_scudnn_128x128_relu_interior_nn_v1`).
 
-use super::gemm::{Piece, Side, TILE_48X64, TILE_64X64, TILE_64X128, TILE_128X128, Tile, Values};
+use super::gemm::{
+    FactorSide, FetchedPiece, FetchedValues, TILE_48X64, TILE_64X64, TILE_64X128, TILE_128X128, TileShape,
+};
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, Workload, WorkloadError};
 use crate::noise;
-use crate::parameter::{Given, Kind, Parameter};
+use crate::parameter::{Kind, Parameter, SourcedDefault};
 use crate::record::{Host, RecordError};
 use crate::scale::Scale;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
@@ -30,7 +32,7 @@ pub(super) struct Shape {
     pub(super) side: u32,
     pub(super) filter: Filter,
     /// Tile per CTA, if the shape prescribes a tile.
-    pub(super) tile: Option<Tile>,
+    pub(super) tile: Option<TileShape>,
 }
 
 /// Filter movement over an image.
@@ -110,12 +112,12 @@ impl Shape {
 
     /// The prescribed tile, or else the tile that leaves the fewest rows empty, preferring the larger on a tie. Source:
     /// assumed, because cuDNN's choice is not published.
-    fn tile(&self) -> Tile {
+    fn tile(&self) -> TileShape {
         if let Some(tile) = self.tile {
             return tile;
         }
         let channels = self.group_outputs();
-        let rows = |tile: Tile| channels.next_multiple_of(tile.rows);
+        let rows = |tile: TileShape| channels.next_multiple_of(tile.rows);
         if rows(TILE_64X128) < rows(TILE_128X128) { TILE_64X128 } else { TILE_128X128 }
     }
 }
@@ -129,12 +131,12 @@ pub(super) struct Convolution {
     pub(super) weights: Array<f32>,
     /// `batch × outputs × out_side × out_side`.
     pub(super) output: Array<f32>,
-    pub(super) after: After,
+    pub(super) after: Epilogue,
 }
 
 /// Operation applied to a sum before it is stored.
 #[derive(Clone, Copy)]
-pub(super) enum After {
+pub(super) enum Epilogue {
     /// Stores the sum unchanged.
     Nothing,
     /// Clips negative results to zero.
@@ -158,8 +160,8 @@ struct Pixels {
 }
 
 /// The tile of a CTA.
-struct Place {
-    tile: Tile,
+struct TilePosition {
+    tile: TileShape,
     group: u32,
     /// First output channel within the group.
     channel: u32,
@@ -181,7 +183,7 @@ impl Convolution {
         host.launch(tile.grid(name, ctas), |cta| self.kernel(cta, images))
     }
 
-    fn place(&self, cta: &mut Cta<'_>, images: &Range<u32>) -> Place {
+    fn place(&self, cta: &mut Cta<'_>, images: &Range<u32>) -> TilePosition {
         let (shape, tile) = (&self.shape, self.shape.tile());
         let channel_tiles = shape.group_outputs().div_ceil(tile.rows);
         let across = shape.groups * channel_tiles;
@@ -193,7 +195,7 @@ impl Convolution {
             let pixel = warp.thread() % tile.columns as i32 + first as i32;
             pixels.push(self.pixels(warp.compute(ComputeClass::Int, 12, pixel), end));
         });
-        Place { tile, group: row / channel_tiles, channel: row % channel_tiles * tile.rows, pixels }
+        TilePosition { tile, group: row / channel_tiles, channel: row % channel_tiles * tile.rows, pixels }
     }
 
     /// The pixels of a warp; pixels at `end` and beyond do not belong to the launch.
@@ -230,7 +232,7 @@ impl Convolution {
         cta.each_warp(|warp| self.store(warp, &place, &product));
     }
 
-    fn store(&self, warp: &mut Warp<'_>, place: &Place, product: &[f32]) {
+    fn store(&self, warp: &mut Warp<'_>, place: &TilePosition, product: &[f32]) {
         let (shape, tile) = (&self.shape, place.tile);
         let pixels = &place.pixels[warp.index() as usize];
         let column = warp.thread() % tile.columns as i32;
@@ -242,9 +244,9 @@ impl Convolution {
             let map = (channel + place.group * shape.group_outputs()) * shape.out_area();
             let at = warp.compute(ComputeClass::Int, 2, pixels.output + map as i32);
             let value = match self.after {
-                After::Nothing => sum,
-                After::Relu => warp.compute(ComputeClass::Fp32, 1, sum.max(Lanes::all(0.0))),
-                After::ShortcutRelu(shortcut) => {
+                Epilogue::Nothing => sum,
+                Epilogue::Relu => warp.compute(ComputeClass::Fp32, 1, sum.max(Lanes::all(0.0))),
+                Epilogue::ShortcutRelu(shortcut) => {
                     let [carried] = warp.load_vector_if(exists, shortcut, at);
                     warp.compute(ComputeClass::Fp32, 2, (sum + carried).max(Lanes::all(0.0)))
                 }
@@ -255,7 +257,7 @@ impl Convolution {
 
     /// Fetches the slab of weights: four terms of a channel per thread if every channel's weights start at a multiple
     /// of 16 bytes, otherwise term by term.
-    fn fetch_weights(&self, warp: &mut Warp<'_>, place: &Place, slab: u32, pieces: &mut Vec<Piece>) {
+    fn fetch_weights(&self, warp: &mut Warp<'_>, place: &TilePosition, slab: u32, pieces: &mut Vec<FetchedPiece>) {
         let (shape, tile) = (&self.shape, place.tile);
         let wide = shape.terms().is_multiple_of(4);
         let each = if wide { 4 } else { 1 };
@@ -268,17 +270,17 @@ impl Convolution {
             let first = channel + place.group as i32 * channels;
             let index = warp.compute(ComputeClass::Int, 2, first * terms + term);
             let values = if wide {
-                Values::Terms(warp.load_vector_if(exists, self.weights, index))
+                FetchedValues::Terms(warp.load_vector_if(exists, self.weights, index))
             } else {
                 let [value] = warp.load_vector_if(exists, self.weights, index);
-                Values::One(value)
+                FetchedValues::One(value)
             };
-            pieces.push(Piece { side: Side::Left, line, term: depth, values });
+            pieces.push(FetchedPiece { side: FactorSide::Left, line, term: depth, values });
         }
     }
 
     /// Fetches the slab of patches: a term of a pixel per thread and round.
-    fn fetch_patches(&self, warp: &mut Warp<'_>, place: &Place, slab: u32, pieces: &mut Vec<Piece>) {
+    fn fetch_patches(&self, warp: &mut Warp<'_>, place: &TilePosition, slab: u32, pieces: &mut Vec<FetchedPiece>) {
         let (shape, tile, Filter { side: filter, padding, .. }) = (&self.shape, place.tile, self.shape.filter);
         let pixels = &place.pixels[warp.index() as usize];
         let line = warp.thread() % tile.columns as i32;
@@ -293,7 +295,12 @@ impl Convolution {
             let offset = under as i32 - (padding * shape.side + padding) as i32;
             let index = warp.compute(ComputeClass::Int, 8, pixels.input + offset);
             let [value] = warp.load_vector_if(exists, self.input, index);
-            pieces.push(Piece { side: Side::Right, line, term: Lanes::all(depth as i32), values: Values::One(value) });
+            pieces.push(FetchedPiece {
+                side: FactorSide::Right,
+                line,
+                term: Lanes::all(depth as i32),
+                values: FetchedValues::One(value),
+            });
         }
     }
 
@@ -301,8 +308,8 @@ impl Convolution {
     pub(super) fn verify(&self, memory: &Memory) -> Result<(), String> {
         let (input, weights) = (memory.to_vec(self.input), memory.to_vec(self.weights));
         let shortcut = match self.after {
-            After::ShortcutRelu(shortcut) => memory.to_vec(shortcut),
-            After::Nothing | After::Relu => Vec::new(),
+            Epilogue::ShortcutRelu(shortcut) => memory.to_vec(shortcut),
+            Epilogue::Nothing | Epilogue::Relu => Vec::new(),
         };
         let (side, outputs) = (self.shape.out_side() as usize, self.shape.outputs as usize);
         for (at, found) in memory.to_vec(self.output).into_iter().enumerate() {
@@ -313,7 +320,7 @@ impl Convolution {
                 sum += f64::from(carried);
                 magnitude += f64::from(carried).abs();
             }
-            let expected = if matches!(self.after, After::Nothing) { sum } else { sum.max(0.0) };
+            let expected = if matches!(self.after, Epilogue::Nothing) { sum } else { sum.max(0.0) };
             let what = format!("pixel ({y}, {x}) of channel {channel} of image {image}");
             compare(&what, found, expected, magnitude)?;
         }
@@ -350,7 +357,7 @@ impl Convolution {
 }
 
 /// A workload with a single convolution, described by its shape.
-pub(crate) struct Layer {
+pub(crate) struct ConvolutionLayer {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) source: &'static str,
@@ -360,13 +367,18 @@ pub(crate) struct Layer {
 
 /// The parameters of a convolution.
 pub(super) const fn parameters(
-    batch: Given,
-    groups: Given,
-    inputs: Given,
-    outputs: Given,
-    side: Given,
+    batch: SourcedDefault,
+    groups: SourcedDefault,
+    inputs: SourcedDefault,
+    outputs: SourcedDefault,
+    side: SourcedDefault,
 ) -> [Parameter; 7] {
-    const fn count(name: &'static str, about: &'static str, (low, high): (u64, u64), given: Given) -> Parameter {
+    const fn count(
+        name: &'static str,
+        about: &'static str,
+        (low, high): (u64, u64),
+        given: SourcedDefault,
+    ) -> Parameter {
         Parameter { name, kind: Kind::Count { low, high }, default: given.0, about, source: given.1 }
     }
     [
@@ -397,7 +409,7 @@ pub(super) const fn parameters(
     ]
 }
 
-impl Workload for Layer {
+impl Workload for ConvolutionLayer {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -454,20 +466,20 @@ impl Workload for Layer {
             input: memory.array("input", input, Scaling::Scales),
             weights: memory.array("weights", weights, Scaling::Scales),
             output: memory.array("output", output, Scaling::Scales),
-            after: After::Nothing,
+            after: Epilogue::Nothing,
         };
-        Ok(Box::new(Single { convolution, each: each as u32, seed: request.seed }))
+        Ok(Box::new(SingleConvolution { convolution, each: each as u32, seed: request.seed }))
     }
 }
 
-struct Single {
+struct SingleConvolution {
     convolution: Convolution,
     /// Images per launch; the last launch may have fewer.
     each: u32,
     seed: u64,
 }
 
-impl Instance for Single {
+impl Instance for SingleConvolution {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.convolution.input, |index| noise::unit(self.seed, index));
         memory.fill(self.convolution.weights, |index| noise::unit(self.seed ^ 1, index));

@@ -9,7 +9,7 @@ use crate::simt::{ComputeClass, Cta, Grid, Lanes, Shared, Warp};
 
 /// Shape of a tile.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tile {
+pub(super) struct TileShape {
     /// Rows of the product, a multiple of 4.
     pub(super) rows: u32,
     /// Columns of the product, a multiple of 4.
@@ -29,26 +29,26 @@ pub(super) struct Tile {
 /// The large tile. Source: 128 × 128 × 8 with 8 × 8 results per thread, as in cuBLAS and cuDNN for single precision on
 /// NVIDIA's GPUs from Maxwell to Volta (Lavin, maxDNN, 2015; CUTLASS's default for SIMT). A thread may have 128
 /// registers, and two CTAs share an SM.
-pub(super) const TILE_128X128: Tile =
-    Tile { rows: 128, columns: 128, depth: 8, threads: 256, slices: 1, thread: (8, 8), registers: 128 };
+pub(super) const TILE_128X128: TileShape =
+    TileShape { rows: 128, columns: 128, depth: 8, threads: 256, slices: 1, thread: (8, 8), registers: 128 };
 /// Half the columns, half the threads. Source: cuBLAS `sgemm_128x64`, used when the large tile leaves SMs idle.
-pub(super) const TILE_128X64: Tile = Tile { columns: 64, threads: 128, ..TILE_128X128 };
+pub(super) const TILE_128X64: TileShape = TileShape { columns: 64, threads: 128, ..TILE_128X128 };
 /// Half the rows, half the threads. Source: cuDNN `volta_scudnn_128x64_relu_interior_nn_v1`, with pixels along its long
 /// side: 128 threads with 128 registers, as printed by nvprof on a V100.
-pub(super) const TILE_64X128: Tile = Tile { rows: 64, threads: 128, ..TILE_128X128 };
+pub(super) const TILE_64X128: TileShape = TileShape { rows: 64, threads: 128, ..TILE_128X128 };
 /// Half the rows and half the columns. Source: cuBLAS `sgemm_64x64`; the share per thread and its registers are
 /// assumed, half the large tile's.
-pub(super) const TILE_64X64: Tile =
-    Tile { rows: 64, columns: 64, threads: 128, thread: (8, 4), registers: 86, ..TILE_128X128 };
+pub(super) const TILE_64X64: TileShape =
+    TileShape { rows: 64, columns: 64, threads: 128, thread: (8, 4), registers: 86, ..TILE_128X128 };
 /// Four threads with twelve rows each. Source: assumed after cuda-convnet2 (`filterActs_YxX_sparse2`), whose CTAs have
 /// four rows of threads, each with up to 12 or 16 filters.
-pub(super) const TILE_48X64: Tile =
-    Tile { rows: 48, columns: 64, depth: 16, threads: 64, thread: (12, 4), registers: 128, ..TILE_128X128 };
+pub(super) const TILE_48X64: TileShape =
+    TileShape { rows: 48, columns: 64, depth: 16, threads: 64, thread: (12, 4), registers: 128, ..TILE_128X128 };
 /// The small tile: four warps multiply a quarter of the terms each. Source: cuBLAS `sgemm_32x32_sliced1x4`, used for
 /// products too small to fill the GPU otherwise: 128 threads with 86 registers, according to the profiler. The depth is
 /// assumed: each slice multiplies eight terms per slab.
-pub(super) const TILE_32X32: Tile =
-    Tile { rows: 32, columns: 32, depth: 32, threads: 128, slices: 4, thread: (8, 4), registers: 86 };
+pub(super) const TILE_32X32: TileShape =
+    TileShape { rows: 32, columns: 32, depth: 32, threads: 128, slices: 4, thread: (8, 4), registers: 86 };
 
 /// Padding words per term of a slab in the scratchpad, in addition to the lines: keeps vectors aligned and spreads the
 /// stores of a transposed slab over banks. Source: assumed, like CUTLASS's padding for transposed data.
@@ -56,7 +56,7 @@ const PADDING: u32 = 4;
 
 /// The factor that contains an element. A *line* is a row in the left factor and a column in the right factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum FactorSide {
     /// `rows × terms`.
     Left,
     /// `terms × columns`.
@@ -64,15 +64,15 @@ pub(super) enum Side {
 }
 
 /// Elements that a warp fetched for a slab, with their position in the slab.
-pub(super) struct Piece {
-    pub(super) side: Side,
+pub(super) struct FetchedPiece {
+    pub(super) side: FactorSide,
     pub(super) line: Lanes<i32>,
     pub(super) term: Lanes<i32>,
-    pub(super) values: Values,
+    pub(super) values: FetchedValues,
 }
 
 /// The elements fetched by each lane.
-pub(super) enum Values {
+pub(super) enum FetchedValues {
     /// A single element.
     One(Lanes<f32>),
     /// A single term of four adjacent lines.
@@ -88,12 +88,12 @@ struct Slab {
     pitch: u32,
 }
 
-impl Tile {
+impl TileShape {
     /// Lines in a factor's slab.
-    pub(super) fn lines(&self, side: Side) -> u32 {
+    pub(super) fn lines(&self, side: FactorSide) -> u32 {
         match side {
-            Side::Left => self.rows,
-            Side::Right => self.columns,
+            FactorSide::Left => self.rows,
+            FactorSide::Right => self.columns,
         }
     }
 
@@ -136,15 +136,15 @@ impl Tile {
         &self,
         cta: &mut Cta<'_>,
         slabs: u32,
-        mut fetch: impl FnMut(&mut Warp<'_>, u32) -> Vec<Piece>,
+        mut fetch: impl FnMut(&mut Warp<'_>, u32) -> Vec<FetchedPiece>,
     ) -> Vec<f32> {
-        let mut left = self.slab(cta, Side::Left);
-        let mut right = self.slab(cta, Side::Right);
+        let mut left = self.slab(cta, FactorSide::Left);
+        let mut right = self.slab(cta, FactorSide::Right);
         let mut product = vec![0.0; (self.rows * self.columns) as usize];
         // A thread multiplies its results for each term in its slice, and reads its lines as vectors of four.
         let terms = self.depth / self.slices;
         let passes = terms * (self.thread.0 + self.thread.1) / 4;
-        let mut fetched: Vec<Vec<Piece>> = Vec::new();
+        let mut fetched: Vec<Vec<FetchedPiece>> = Vec::new();
         cta.each_warp(|warp| fetched.push(fetch(warp, 0)));
         for slab in 0..slabs {
             let mut pieces = std::mem::take(&mut fetched).into_iter();
@@ -170,7 +170,7 @@ impl Tile {
         product
     }
 
-    fn slab(&self, cta: &mut Cta<'_>, side: Side) -> Slab {
+    fn slab(&self, cta: &mut Cta<'_>, side: FactorSide) -> Slab {
         let pitch = self.lines(side) + PADDING;
         Slab { values: cta.shared((pitch * self.depth) as usize), pitch }
     }
@@ -205,17 +205,17 @@ impl Tile {
     }
 }
 
-fn store(warp: &mut Warp<'_>, piece: &Piece, left: &mut Slab, right: &mut Slab) {
+fn store(warp: &mut Warp<'_>, piece: &FetchedPiece, left: &mut Slab, right: &mut Slab) {
     let slab = match piece.side {
-        Side::Left => left,
-        Side::Right => right,
+        FactorSide::Left => left,
+        FactorSide::Right => right,
     };
     let pitch = slab.pitch as i32;
     let at = piece.term * pitch + piece.line;
     match piece.values {
-        Values::One(value) => warp.store_shared(&mut slab.values, at, value),
-        Values::Lines(values) => warp.store_shared_vector(&mut slab.values, at, values),
-        Values::Terms(values) => {
+        FetchedValues::One(value) => warp.store_shared(&mut slab.values, at, value),
+        FetchedValues::Lines(values) => warp.store_shared_vector(&mut slab.values, at, values),
+        FetchedValues::Terms(values) => {
             for (term, value) in (0..).zip(values) {
                 warp.store_shared(&mut slab.values, at + term * pitch, value);
             }

@@ -3,7 +3,7 @@
 //! An image has 64 × 56² inputs and 192 × 56² outputs, 3,211,264 bytes in single precision: 384 images and
 //! the weights make the 1.15 GB of HMG's Table III.
 
-use super::convolution::{Filter, Layer, parameters};
+use super::convolution::{ConvolutionLayer, Filter, parameters};
 use crate::parameter::Parameter;
 
 static PARAMETERS: [Parameter; 7] = parameters(
@@ -16,7 +16,7 @@ static PARAMETERS: [Parameter; 7] = parameters(
 
 /// The workload's entry in the table. Source of the filter: Szegedy et al., 2015, Table 1 (3 × 3 / 1, 56 × 56 in and
 /// out).
-pub(crate) static GOOGLENET_CONV2: Layer = Layer {
+pub(crate) static GOOGLENET_CONV2: ConvolutionLayer = ConvolutionLayer {
     name: "googlenet-conv2",
     about: "3 x 3 convolution as an implicit matrix product: neighbouring patches overlap",
     source: "Szegedy et al., 2015, Table 1; HMG Table III (ML_GoogLeNet_conv2)",

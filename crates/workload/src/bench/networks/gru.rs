@@ -10,7 +10,7 @@
 //!
 //! Both weight matrices for 256 units have 3 × 256² elements, 1.5 MiB together; for 512 units they have 6 MiB.
 
-use super::recurrent::{Element, Forward, Sizes, parameters, sigmoid};
+use super::recurrent::{Forward, SequenceElement, Sizes, parameters, sigmoid};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -38,7 +38,7 @@ pub(crate) static GRU: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Layer {
+struct GruLayer {
     forward: Forward,
     /// `batch × gates × hidden`: a step's sums over the previous state.
     state_sums: Array<f32>,
@@ -48,10 +48,10 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let sizes = Sizes::of(name, request, GATES)?;
     let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
     let (forward, state_sums) = forward.with_states_apart(memory);
-    Ok(Box::new(Layer { forward, state_sums }))
+    Ok(Box::new(GruLayer { forward, state_sums }))
 }
 
-impl Layer {
+impl GruLayer {
     /// Computes an element in a step: its gates and its output.
     fn output(&self, warp: &mut Warp<'_>, element: Lanes<i32>, step: u32) {
         let Sizes { hidden, .. } = self.forward.sizes;
@@ -79,7 +79,7 @@ impl Layer {
     }
 }
 
-impl Instance for Layer {
+impl Instance for GruLayer {
     fn fill(&self, memory: &Memory) {
         self.forward.fill(memory);
     }
@@ -97,7 +97,7 @@ impl Instance for Layer {
         let (hidden, batch) = (hidden as usize, batch as usize);
         let plain = |sum: f64| 1.0 / (1.0 + (-sum).exp());
         self.forward.each_plain_apart(memory, |element, [inputs, states], magnitudes| {
-            let Element { sample, unit } = element;
+            let SequenceElement { sample, unit } = element;
             let before = sample.checked_sub(batch).map_or(0.0, |sample| f64::from(outputs[sample * hidden + unit]));
             let [update, reset] = [0, 1].map(|gate| plain(inputs[gate] + states[gate]));
             let expected = (1.0 - update) * (inputs[2] + reset * states[2]).tanh() + update * before;

@@ -7,7 +7,7 @@
 //! 64 inputs, outputs and cells and four times this number of gates, 7.3 MB. 25 steps and the weights are 687 MiB,
 //! compared to 710 MB in HMG Table III.
 
-use super::recurrent::{Element, Forward, Sizes, parameters, sigmoid};
+use super::recurrent::{Forward, SequenceElement, Sizes, parameters, sigmoid};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -35,7 +35,7 @@ pub(crate) static LSTM_LAYER2: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Layer {
+struct LstmLayer {
     forward: Forward,
     /// `steps × batch × hidden`.
     cells: Array<f32>,
@@ -44,10 +44,10 @@ struct Layer {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let sizes = Sizes::of(name, request, GATES)?;
     let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
-    Ok(Box::new(Layer { forward, cells: sizes.sequence(memory, "cells") }))
+    Ok(Box::new(LstmLayer { forward, cells: sizes.sequence(memory, "cells") }))
 }
 
-impl Layer {
+impl LstmLayer {
     /// Computes an element in a step: activates the gates in place, then the cell and the output.
     fn cell(&self, warp: &mut Warp<'_>, element: Lanes<i32>, step: u32) {
         let Sizes { hidden, .. } = self.forward.sizes;
@@ -74,7 +74,7 @@ impl Layer {
     }
 }
 
-impl Instance for Layer {
+impl Instance for LstmLayer {
     fn fill(&self, memory: &Memory) {
         self.forward.fill(memory);
     }
@@ -93,7 +93,7 @@ impl Instance for Layer {
         let outputs = memory.to_vec(self.forward.outputs);
         let Sizes { hidden, batch, .. } = self.forward.sizes;
         let (hidden, batch) = (hidden as usize, batch as usize);
-        let at = |Element { sample, unit }| sample * hidden + unit;
+        let at = |SequenceElement { sample, unit }| sample * hidden + unit;
         self.forward.each_plain(memory, |element, sums, magnitudes| {
             let what = |part: &str| format!("{part} of {element:?}");
             let plain: Vec<f64> = sums
@@ -108,7 +108,7 @@ impl Instance for Layer {
             let before = element
                 .sample
                 .checked_sub(batch)
-                .map_or(0.0, |sample| f64::from(cells[at(Element { sample, ..element })]));
+                .map_or(0.0, |sample| f64::from(cells[at(SequenceElement { sample, ..element })]));
             let cell = plain[1] * before + plain[0] * plain[2];
             let magnitude = 1.0 + magnitudes.iter().sum::<f64>();
             compare(&what("cell"), cells[at(element)], cell, magnitude)?;

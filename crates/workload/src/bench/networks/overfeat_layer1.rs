@@ -4,7 +4,7 @@
 //! the weights are 618.3 MiB, the 618 MB of HMG's Table III. (The fast model's 11 × 11 / 4 over 231 × 231
 //! would need 351 images.)
 
-use super::convolution::{Filter, Layer, parameters};
+use super::convolution::{ConvolutionLayer, Filter, parameters};
 use crate::parameter::Parameter;
 
 static PARAMETERS: [Parameter; 7] = parameters(
@@ -17,7 +17,7 @@ static PARAMETERS: [Parameter; 7] = parameters(
 
 /// The workload's entry in the table. Source of the filter: Sermanet et al., 2014, Table 3, layer 1 (7 × 7, stride 2 ×
 /// 2).
-pub(crate) static OVERFEAT_LAYER1: Layer = Layer {
+pub(crate) static OVERFEAT_LAYER1: ConvolutionLayer = ConvolutionLayer {
     name: "overfeat-layer1",
     about: "7 x 7 convolution at stride 2: little input, eight times as much output",
     source: "Sermanet et al., 2014, Table 3 (accurate model); HMG Table III (ML_overfeat_layer1)",

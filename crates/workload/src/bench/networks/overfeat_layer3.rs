@@ -4,7 +4,7 @@
 //! A mini-batch of 256 images, about half, needs the 1800 CTAs of NUMA-GPU's Table 2 in tiles of 128 × 128; two
 //! mini-batches of 264 reach the table's footprint within a tenth.
 
-use super::convolution::{Filter, Layer, parameters};
+use super::convolution::{ConvolutionLayer, Filter, parameters};
 use crate::parameter::Parameter;
 
 static PARAMETERS: [Parameter; 7] = parameters(
@@ -17,7 +17,7 @@ static PARAMETERS: [Parameter; 7] = parameters(
 
 /// The workload's entry in the table. Source of the filter: Sermanet et al., 2014, Table 3, layer 3 (3 × 3, stride 1 ×
 /// 1, padded).
-pub(crate) static OVERFEAT_LAYER3: Layer = Layer {
+pub(crate) static OVERFEAT_LAYER3: ConvolutionLayer = ConvolutionLayer {
     name: "overfeat-layer3",
     about: "3 x 3 convolution of small images with many channels",
     source: "Sermanet et al., 2014, Table 3 (accurate model); NUMA-GPU, Table 2 (ML-OverFeat-cudann-Lev3)",

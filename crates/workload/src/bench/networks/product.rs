@@ -1,6 +1,6 @@
 //! The product of two matrices in device memory, as computed by the libraries under a recurrent layer.
 
-use super::gemm::{Piece, Side, Tile, Values};
+use super::gemm::{FactorSide, FetchedPiece, FetchedValues, TileShape};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Warp};
 
@@ -13,11 +13,11 @@ pub(super) struct Factor {
     /// Elements between consecutive lines or terms.
     pitch: u32,
     /// Memory order of the elements.
-    order: Order,
+    order: FactorLayout,
 }
 
 #[derive(Clone, Copy)]
-enum Order {
+enum FactorLayout {
     /// The terms of a line are contiguous.
     Terms,
     /// The lines of a term are contiguous.
@@ -27,12 +27,12 @@ enum Order {
 impl Factor {
     /// Lines with a distance of `pitch` elements, each with contiguous terms. `first` and `pitch` are multiples of 4.
     pub(super) fn by_line(array: Array<f32>, first: u32, pitch: u32) -> Factor {
-        Factor { array, first, pitch, order: Order::Terms }
+        Factor { array, first, pitch, order: FactorLayout::Terms }
     }
 
     /// Terms with a distance of `pitch` elements, each with contiguous lines. `first` and `pitch` are multiples of 4.
     pub(super) fn by_term(array: Array<f32>, first: u32, pitch: u32) -> Factor {
-        Factor { array, first, pitch, order: Order::Lines }
+        Factor { array, first, pitch, order: FactorLayout::Lines }
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Product {
     /// Division of the terms into parts, at most the slab count. Each part has separate CTAs and a separate output
     /// after the preceding part's output.
     pub(super) splits: u32,
-    pub(super) tile: Tile,
+    pub(super) tile: TileShape,
 }
 
 impl Product {
@@ -82,8 +82,8 @@ impl Product {
         let product = tile.multiply(cta, end - first, |warp, slab| {
             let mut pieces = Vec::with_capacity(tile.words() / 4);
             let term = (first + slab) * tile.depth;
-            self.fetch(warp, Side::Left, (row, term), &mut pieces);
-            self.fetch(warp, Side::Right, (column, term), &mut pieces);
+            self.fetch(warp, FactorSide::Left, (row, term), &mut pieces);
+            self.fetch(warp, FactorSide::Right, (column, term), &mut pieces);
             pieces
         });
         let first = self.first + split * self.rows * self.columns;
@@ -91,32 +91,32 @@ impl Product {
     }
 
     /// Fetches a warp's part of a factor's slab starting at (line, term), four elements per load.
-    fn fetch(&self, warp: &mut Warp<'_>, side: Side, (line, term): (u32, u32), pieces: &mut Vec<Piece>) {
+    fn fetch(&self, warp: &mut Warp<'_>, side: FactorSide, (line, term): (u32, u32), pieces: &mut Vec<FetchedPiece>) {
         let (tile, lines) = (self.tile, self.tile.lines(side) as i32);
         let (factor, extent) = match side {
-            Side::Left => (self.left, self.rows),
-            Side::Right => (self.right, self.columns),
+            FactorSide::Left => (self.left, self.rows),
+            FactorSide::Right => (self.right, self.columns),
         };
         for part in 0..lines as u32 * tile.depth / (4 * tile.threads) {
             let at = (warp.thread() + (part * tile.threads) as i32) * 4;
             let (in_line, in_term) = match factor.order {
-                Order::Terms => (at / tile.depth as i32, at % tile.depth as i32),
-                Order::Lines => (at % lines, at / lines),
+                FactorLayout::Terms => (at / tile.depth as i32, at % tile.depth as i32),
+                FactorLayout::Lines => (at % lines, at / lines),
             };
             let (line, term) = (in_line + line as i32, in_term + term as i32);
             let exists = line.lt(extent as i32) & term.lt(self.terms as i32);
             let (far, near) = match factor.order {
-                Order::Terms => (line, term),
-                Order::Lines => (term, line),
+                FactorLayout::Terms => (line, term),
+                FactorLayout::Lines => (term, line),
             };
             let index = far * factor.pitch as i32 + near + factor.first as i32;
             let index = warp.compute(ComputeClass::Int, 2, index);
             let values = warp.load_vector_if(exists, factor.array, index);
             let values = match factor.order {
-                Order::Terms => Values::Terms(values),
-                Order::Lines => Values::Lines(values),
+                FactorLayout::Terms => FetchedValues::Terms(values),
+                FactorLayout::Lines => FetchedValues::Lines(values),
             };
-            pieces.push(Piece { side, line: in_line, term: in_term, values });
+            pieces.push(FetchedPiece { side, line: in_line, term: in_term, values });
         }
     }
 

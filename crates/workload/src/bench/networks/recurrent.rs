@@ -9,7 +9,7 @@ use super::gemm::{TILE_32X32, TILE_128X64};
 use super::product::{Factor, Product};
 use crate::bench::workload::{Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Given, Kind, Parameter};
+use crate::parameter::{Kind, Parameter, SourcedDefault};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -21,7 +21,7 @@ const GAIN: f32 = 2.0;
 const UNITS: u64 = 32;
 
 /// Parameters for a recurrent layer.
-pub(super) const fn parameters(hidden: Given, batch: Given, steps: Given) -> [Parameter; 3] {
+pub(super) const fn parameters(hidden: SourcedDefault, batch: SourcedDefault, steps: SourcedDefault) -> [Parameter; 3] {
     [
         Parameter {
             name: "hidden",
@@ -222,7 +222,7 @@ impl Forward {
     pub(super) fn each_plain(
         &self,
         memory: &Memory,
-        mut check: impl FnMut(Element, &[f64], &[f64]) -> Result<(), String>,
+        mut check: impl FnMut(SequenceElement, &[f64], &[f64]) -> Result<(), String>,
     ) -> Result<(), String> {
         self.each_plain_apart(memory, |element, [inputs, states], magnitudes| {
             let sums: Vec<f64> = inputs.iter().zip(states).map(|(input, state)| input + state).collect();
@@ -234,7 +234,7 @@ impl Forward {
     pub(super) fn each_plain_apart(
         &self,
         memory: &Memory,
-        mut check: impl FnMut(Element, [&[f64]; 2], &[f64]) -> Result<(), String>,
+        mut check: impl FnMut(SequenceElement, [&[f64]; 2], &[f64]) -> Result<(), String>,
     ) -> Result<(), String> {
         let (of_inputs, of_states) = (memory.to_vec(self.input_weights), memory.to_vec(self.state_weights));
         let (inputs, outputs) = (memory.to_vec(self.inputs), memory.to_vec(self.outputs));
@@ -259,7 +259,7 @@ impl Forward {
                         add(&mut state_sums[gate], &of_states, &outputs, before);
                     }
                 }
-                check(Element { sample, unit }, [&input_sums, &state_sums], &magnitudes)?;
+                check(SequenceElement { sample, unit }, [&input_sums, &state_sums], &magnitudes)?;
             }
         }
         Ok(())
@@ -268,7 +268,7 @@ impl Forward {
 
 /// An element of a sequence.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Element {
+pub(super) struct SequenceElement {
     /// Step × batch + sample.
     pub(super) sample: usize,
     pub(super) unit: usize,

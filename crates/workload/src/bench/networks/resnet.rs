@@ -5,7 +5,7 @@
 //! 8,028,160 bytes in single precision: 428 images and the weights make the 3.20 GB of HMG's Table III. Batch
 //! normalisation is folded into the weights, as for inference.
 
-use super::convolution::{After, Convolution, Filter, Shape};
+use super::convolution::{Convolution, Epilogue, Filter, Shape};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
@@ -60,7 +60,7 @@ pub(crate) static RESNET: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Block {
+struct BottleneckBlock {
     layers: [(&'static str, Convolution); 3],
     seed: u64,
 }
@@ -85,20 +85,20 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         (name, Convolution { shape, input, weights, output, after })
     };
     let layers = [
-        layer("reduce", shapes[0], "reduce_weights", (input, reduced), After::Relu),
-        layer("filter", shapes[1], "filter_weights", (reduced, filtered), After::Relu),
-        layer("expand", shapes[2], "expand_weights", (filtered, output), After::ShortcutRelu(input)),
+        layer("reduce", shapes[0], "reduce_weights", (input, reduced), Epilogue::Relu),
+        layer("filter", shapes[1], "filter_weights", (reduced, filtered), Epilogue::Relu),
+        layer("expand", shapes[2], "expand_weights", (filtered, output), Epilogue::ShortcutRelu(input)),
     ];
-    Ok(Box::new(Block { layers, seed: request.seed }))
+    Ok(Box::new(BottleneckBlock { layers, seed: request.seed }))
 }
 
-impl Block {
+impl BottleneckBlock {
     fn input(&self) -> Array<f32> {
         self.layers[0].1.input
     }
 }
 
-impl Instance for Block {
+impl Instance for BottleneckBlock {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input(), |index| noise::unit(self.seed, index));
         for (which, (_, layer)) in (1..).zip(&self.layers) {

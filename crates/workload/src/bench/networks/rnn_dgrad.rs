@@ -26,7 +26,7 @@ pub(crate) static RNN_DGRAD: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Layer {
+struct DataGradient {
     sizes: Sizes,
     /// `hidden inputs × hidden`, in the forward pass's storage order.
     state_weights: Array<f32>,
@@ -41,7 +41,7 @@ struct Layer {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let sizes = Sizes::of(name, request, 1)?;
-    Ok(Box::new(Layer {
+    Ok(Box::new(DataGradient {
         sizes,
         state_weights: sizes.weights(memory, "state_weights", 1),
         outputs: sizes.sequence(memory, "outputs"),
@@ -51,7 +51,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-impl Layer {
+impl DataGradient {
     /// The product `Uᵀ s[t+1]`, stored in place of `s[t]`.
     fn back(&self, step: u32) -> Product {
         let Sizes { hidden, batch, .. } = self.sizes;
@@ -88,7 +88,7 @@ impl Layer {
     }
 }
 
-impl Instance for Layer {
+impl Instance for DataGradient {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.state_weights, |index| self.sizes.weight(self.seed, index));
         memory.fill(self.outputs, |index| noise::unit(self.seed ^ 1, index));

@@ -23,14 +23,14 @@ pub(crate) static RNN_FORWARD: Benchmark = Benchmark {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let sizes = Sizes::of(name, request, 1)?;
-    Ok(Box::new(Layer { forward: Forward::lay_out(sizes, 1, request.seed, memory) }))
+    Ok(Box::new(ForwardLayer { forward: Forward::lay_out(sizes, 1, request.seed, memory) }))
 }
 
-struct Layer {
+struct ForwardLayer {
     forward: Forward,
 }
 
-impl Instance for Layer {
+impl Instance for ForwardLayer {
     fn fill(&self, memory: &Memory) {
         self.forward.fill(memory);
     }

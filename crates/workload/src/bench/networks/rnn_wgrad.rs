@@ -26,7 +26,7 @@ pub(crate) static RNN_WGRAD: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Layer {
+struct WeightGradients {
     sizes: Sizes,
     /// Inputs of the layer, `steps × batch × hidden`.
     inputs: Array<f32>,
@@ -43,7 +43,7 @@ struct Layer {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let sizes = Sizes::of(name, request, 1)?;
-    Ok(Box::new(Layer {
+    Ok(Box::new(WeightGradients {
         sizes,
         inputs: sizes.sequence(memory, "inputs"),
         outputs: sizes.sequence(memory, "outputs"),
@@ -54,7 +54,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-impl Layer {
+impl WeightGradients {
     /// The sum of `gradients × valuesᵀ` over all steps from `skipped` on; `values` starts `skipped` steps earlier.
     fn product(&self, values: Array<f32>, skipped: u32, output: Array<f32>) -> Product {
         let Sizes { hidden, batch, steps } = self.sizes;
@@ -90,7 +90,7 @@ impl Layer {
     }
 }
 
-impl Instance for Layer {
+impl Instance for WeightGradients {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.inputs, |index| noise::unit(self.seed, index));
         memory.fill(self.outputs, |index| noise::unit(self.seed ^ 1, index));

@@ -28,11 +28,11 @@ const CHAINS: &str = "chains";
 
 /// Features required from a reader. All remaining fields are left to [`Header`].
 #[derive(Debug, Deserialize)]
-pub(super) struct Needs {
+pub(super) struct RequiredFeatures {
     features: Option<Vec<String>>,
 }
 
-impl Needs {
+impl RequiredFeatures {
     /// Checks for unsupported features in a file of `version`.
     pub(super) fn check(&self, version: u32) -> Result<(), String> {
         let features = match (version, &self.features) {
@@ -172,7 +172,7 @@ struct PhaseEntry {
 }
 
 /// A header whose parts are consistent.
-pub(super) struct Checked {
+pub(super) struct CheckedHeader {
     pub(super) name: String,
     pub(super) line_size: LineSize,
     pub(super) warp_width: u32,
@@ -185,7 +185,7 @@ pub(super) struct Checked {
     pub(super) results: HostPhase,
 }
 
-impl Checked {
+impl CheckedHeader {
     /// Checks for arrays with a common line, for streams in lines of `size`.
     pub(super) fn arrays_apart(&self, size: LineSize) -> Result<(), String> {
         let pairs = self.arrays.iter().zip(self.arrays.iter().skip(1));
@@ -248,7 +248,7 @@ impl Header {
     }
 
     /// Checks all parts for consistency; an error describes the first inconsistency.
-    pub(super) fn check(self) -> Result<Checked, String> {
+    pub(super) fn check(self) -> Result<CheckedHeader, String> {
         let Some(line_size) = LineSize::new(self.line_bytes) else {
             return Err(format!("line_bytes is {}, but must be 32, 64, 128 or 256", self.line_bytes));
         };
@@ -288,7 +288,7 @@ impl Header {
             return Err(format!("an origin of {} kernels, but {} kernels", origin.kernels.len(), kernels.len()));
         }
         let (name, warp_width, origin) = (self.name, self.warp_width, self.origin);
-        Ok(Checked { name, line_size, warp_width, kernels, commands, origin, arrays, phases, setup, results })
+        Ok(CheckedHeader { name, line_size, warp_width, kernels, commands, origin, arrays, phases, setup, results })
     }
 }
 

@@ -7,7 +7,7 @@ const ENTRY: usize = 8 + 4 + 4 + 4 + 8;
 
 /// A compressed run of CTAs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct BlockEntry {
     /// Byte offset in the file.
     pub(super) offset: u64,
     /// Length in the file, in bytes.
@@ -23,14 +23,14 @@ pub(super) struct Block {
 /// The blocks of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KernelIndex {
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<BlockEntry>,
     /// First CTA index for each block.
     first: Vec<u32>,
 }
 
 impl KernelIndex {
     /// Appends a block with the next CTAs.
-    pub(super) fn push(&mut self, block: Block) {
+    pub(super) fn push(&mut self, block: BlockEntry) {
         let next = self.ctas();
         self.first.push(next);
         self.blocks.push(block);
@@ -103,7 +103,7 @@ pub(super) fn read(
 }
 
 /// Checks a block that must begin at `offset`, end at or before `end`, and hold at most `left` CTAs.
-fn check(block: &Block, offset: u64, end: u64, left: u32) -> Result<(), String> {
+fn check(block: &BlockEntry, offset: u64, end: u64, left: u32) -> Result<(), String> {
     if block.offset != offset {
         return Err(format!("a block at byte {}, expected at byte {offset}", block.offset));
     }
@@ -119,8 +119,8 @@ fn check(block: &Block, offset: u64, end: u64, left: u32) -> Result<(), String> 
     Ok(())
 }
 
-fn entry(bytes: &[u8], at: &mut usize) -> Option<Block> {
-    Some(Block {
+fn entry(bytes: &[u8], at: &mut usize) -> Option<BlockEntry> {
+    Some(BlockEntry {
         offset: take(bytes, at).map(u64::from_le_bytes)?,
         length: take(bytes, at).map(u32::from_le_bytes)?,
         unpacked: take(bytes, at).map(u32::from_le_bytes)?,

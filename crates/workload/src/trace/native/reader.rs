@@ -1,8 +1,8 @@
 //! Reads a native trace through a memory map.
 
 use super::checksum::checksum;
-use super::header::{Checked, Header, Needs};
-use super::index::{self, Block, KernelIndex, take};
+use super::header::{CheckedHeader, Header, RequiredFeatures};
+use super::index::{self, BlockEntry, KernelIndex, take};
 use super::{FOOTER, MAGIC, OLDEST, PREFIX, VERSION};
 use crate::encode::decode;
 use crate::trace::error::TraceError;
@@ -28,17 +28,17 @@ fn end(table: &[u8], cta: usize) -> u32 {
 pub(in crate::trace) struct NativeProgram {
     path: PathBuf,
     map: Mmap,
-    header: Checked,
+    header: CheckedHeader,
     /// Line size in which streams are returned.
     line_size: LineSize,
     kernels: Vec<KernelIndex>,
     /// Unpacked blocks, up to one per decoding thread: CTAs are mostly requested in order.
-    unpacked: Mutex<Vec<Unpacked>>,
+    unpacked: Mutex<Vec<UnpackedBlock>>,
 }
 
 /// An unpacked block with its kernel and block number.
 #[derive(Default)]
-struct Unpacked {
+struct UnpackedBlock {
     kernel: u32,
     block: usize,
     bytes: Vec<u8>,
@@ -89,7 +89,14 @@ impl NativeProgram {
     }
 
     /// Decodes the CTA at position `place` of an unpacked block, for a kernel with up to `warps` warps per CTA.
-    fn decode(&self, block: &Block, place: u32, warps: u32, bytes: &[u8], into: &mut CtaStream) -> Result<(), Damage> {
+    fn decode(
+        &self,
+        block: &BlockEntry,
+        place: u32,
+        warps: u32,
+        bytes: &[u8],
+        into: &mut CtaStream,
+    ) -> Result<(), Damage> {
         let damage = |message: String| Damage::new(block.offset, format!("in the block that begins here, {message}"));
         let (table, encodings) = bytes.split_at(block.ctas as usize * END);
         let end = |cta: u32| end(table, cta as usize) as usize;
@@ -106,7 +113,7 @@ impl NativeProgram {
     }
 
     /// Unpacks a block and checks that its parts add up.
-    fn unpack(&self, block: &Block, into: &mut Vec<u8>) -> Result<(), Damage> {
+    fn unpack(&self, block: &BlockEntry, into: &mut Vec<u8>) -> Result<(), Damage> {
         let damage = |message: String| Damage::new(block.offset, message);
         let packed = &self.map[block.offset as usize..block.offset as usize + block.length as usize];
         if checksum(packed) != block.checksum {
@@ -128,7 +135,7 @@ impl NativeProgram {
     }
 
     /// Takes an unpacked block from the pool, preferably the requested block if a thread has just used it.
-    fn borrow(&self, kernel: u32, block: usize) -> Unpacked {
+    fn borrow(&self, kernel: u32, block: usize) -> UnpackedBlock {
         let mut kept = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
         let same = kept.iter().position(|unpacked| unpacked.kernel == kernel && unpacked.block == block);
         match same {
@@ -164,7 +171,7 @@ impl Damage {
 }
 
 /// Reads the header; also returns the offset of the first block.
-fn read_header(map: &[u8]) -> Result<(Checked, u64), Damage> {
+fn read_header(map: &[u8]) -> Result<(CheckedHeader, u64), Damage> {
     let mut at = MAGIC.len();
     let short = || Damage::new(map.len() as u64, "the file ends within its header");
     let version = take(map, &mut at).map(u32::from_le_bytes).ok_or_else(short)?;
@@ -177,7 +184,7 @@ fn read_header(map: &[u8]) -> Result<(Checked, u64), Damage> {
     let text = |error: serde_json::Error| Damage::new((PREFIX + error.column()) as u64, format!("the header: {error}"));
     let defect = |message| Damage::new(PREFIX as u64, format!("the header: {message}"));
     // Features are checked first, because an unknown feature may explain other anomalies in the header.
-    let needs: Needs = serde_json::from_slice(bytes).map_err(text)?;
+    let needs: RequiredFeatures = serde_json::from_slice(bytes).map_err(text)?;
     needs.check(version).map_err(defect)?;
     let header: Header = serde_json::from_slice(bytes).map_err(text)?;
     let checked = header.check().map_err(defect)?;
@@ -185,7 +192,7 @@ fn read_header(map: &[u8]) -> Result<(Checked, u64), Damage> {
 }
 
 /// Reads and checks footer and index.
-fn read_index(map: &[u8], header: &Checked, start: u64) -> Result<Vec<KernelIndex>, Damage> {
+fn read_index(map: &[u8], header: &CheckedHeader, start: u64) -> Result<Vec<KernelIndex>, Damage> {
     let footer_at = map.len().checked_sub(FOOTER).filter(|at| *at as u64 >= start);
     let footer_at = footer_at.ok_or_else(|| Damage::new(map.len() as u64, "the file ends before its footer"))?;
     let footer = &map[footer_at..];

@@ -2,7 +2,7 @@
 
 use super::checksum::checksum;
 use super::header::Header;
-use super::index::{self, Block, KernelIndex};
+use super::index::{self, BlockEntry, KernelIndex};
 use super::{LARGEST_BLOCK, MAGIC, VERSION};
 use crate::encode::encode;
 use crate::trace::error::TraceError;
@@ -30,7 +30,7 @@ pub(in crate::trace) fn write(program: &dyn Program, origin: Option<&Origin>, ou
     }
     // Dropping the temporary file on any error removes it from disk.
     let part = builder.tempfile_in(folder).map_err(TraceError::io(out, "create"))?;
-    let sink = Sink { file: BufWriter::with_capacity(1 << 20, part.as_file()), path: out, offset: 0 };
+    let sink = TraceWriter { file: BufWriter::with_capacity(1 << 20, part.as_file()), path: out, offset: 0 };
     sink.whole(program, origin)?;
     part.persist(out).map_err(|error| TraceError::io(out, "put in place")(error.error))?;
     // The new name reaches the disk with its folder. Some file systems do not support syncing a folder and write the
@@ -40,13 +40,13 @@ pub(in crate::trace) fn write(program: &dyn Program, origin: Option<&Origin>, ou
 }
 
 /// The file being written.
-struct Sink<'a> {
+struct TraceWriter<'a> {
     file: BufWriter<&'a File>,
     path: &'a Path,
     offset: u64,
 }
 
-impl Sink<'_> {
+impl TraceWriter<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
         self.file.write_all(bytes).map_err(TraceError::io(self.path, "write"))?;
         self.offset += bytes.len() as u64;
@@ -119,11 +119,11 @@ impl Sink<'_> {
         packer: &mut zstd::bulk::Compressor<'_>,
         ends: &mut Vec<u32>,
         encoded: &mut Vec<u8>,
-    ) -> Result<Block, TraceError> {
+    ) -> Result<BlockEntry, TraceError> {
         let mut unpacked: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
         unpacked.append(encoded);
         let packed = packer.compress(&unpacked).map_err(TraceError::io(self.path, "compress for"))?;
-        let block = Block {
+        let block = BlockEntry {
             offset: self.offset,
             length: packed.len() as u32,
             unpacked: unpacked.len() as u32,

@@ -19,12 +19,12 @@ pub(super) struct Coalescer<'a> {
     line_size: LineSize,
     sorted: bool,
     /// Accessed bytes not yet added: neighbouring lanes mostly access neighbouring bytes.
-    run: Run,
+    run: ByteRun,
 }
 
 /// A run of `bytes` bytes from `address`.
 #[derive(Clone, Copy, Default)]
-struct Run {
+struct ByteRun {
     address: u64,
     bytes: u64,
 }
@@ -33,7 +33,7 @@ impl<'a> Coalescer<'a> {
     /// A coalescer for an instruction whose accesses are appended to `accesses`.
     pub(super) fn new(accesses: &'a mut Vec<Access>, line_size: LineSize) -> Coalescer<'a> {
         let start = accesses.len();
-        Coalescer { accesses, start, line_size, sorted: true, run: Run::default() }
+        Coalescer { accesses, start, line_size, sorted: true, run: ByteRun::default() }
     }
 
     /// Notes that a lane accesses `bytes` bytes from `address`.
@@ -43,12 +43,12 @@ impl<'a> Coalescer<'a> {
         if address == run.address.wrapping_add(run.bytes) {
             run.bytes += bytes;
         } else if address != run.address || bytes > run.bytes {
-            let run = std::mem::replace(run, Run { address, bytes });
+            let run = std::mem::replace(run, ByteRun { address, bytes });
             self.add_run(run);
         }
     }
 
-    fn add_run(&mut self, Run { mut address, mut bytes }: Run) {
+    fn add_run(&mut self, ByteRun { mut address, mut bytes }: ByteRun) {
         while bytes > 0 {
             let room = self.line_size.bytes() - (address & (self.line_size.bytes() - 1));
             let here = bytes.min(room);

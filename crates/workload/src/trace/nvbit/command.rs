@@ -14,7 +14,7 @@ const MOST_NAMES: usize = 4;
 
 /// Category of commands whose effect is not simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Costless {
+pub(super) enum UnsimulatedKind {
     /// Copies other than linear ones between host and device.
     Copy,
     /// Fills of device memory.
@@ -27,27 +27,27 @@ pub(super) enum Costless {
     Collective,
 }
 
-impl Costless {
+impl UnsimulatedKind {
     /// Plural name of the category, and the reason why its commands cost nothing.
     fn text(self) -> (&'static str, &'static str) {
         match self {
-            Costless::Copy => ("copies", "only linear copies between host and device are simulated"),
-            Costless::Fill => ("fills of memory", "they are not simulated"),
-            Costless::Memory => ("allocations and hints", "they are not simulated"),
-            Costless::Wait => {
+            UnsimulatedKind::Copy => ("copies", "only linear copies between host and device are simulated"),
+            UnsimulatedKind::Fill => ("fills of memory", "they are not simulated"),
+            UnsimulatedKind::Memory => ("allocations and hints", "they are not simulated"),
+            UnsimulatedKind::Wait => {
                 ("waits and events", "commands of one stream run in order, and each wait holds up all streams")
             }
-            Costless::Collective => ("calls of NCCL", "only kernels that the list names are simulated"),
+            UnsimulatedKind::Collective => ("calls of NCCL", "only kernels that the list names are simulated"),
         }
     }
 
     fn words(self) -> &'static [&'static str] {
         match self {
-            Costless::Copy => COPIES,
-            Costless::Fill => FILLS,
-            Costless::Memory => MEMORY,
-            Costless::Wait => WAITS,
-            Costless::Collective => &[],
+            UnsimulatedKind::Copy => COPIES,
+            UnsimulatedKind::Fill => FILLS,
+            UnsimulatedKind::Memory => MEMORY,
+            UnsimulatedKind::Wait => WAITS,
+            UnsimulatedKind::Collective => &[],
         }
     }
 }
@@ -144,7 +144,8 @@ const HOLDS_UP: [&str; 6] = [
     "StreamWaitEvent",
     "ThreadSynchronize",
 ];
-const KINDS: [Costless; 4] = [Costless::Copy, Costless::Fill, Costless::Memory, Costless::Wait];
+const KINDS: [UnsimulatedKind; 4] =
+    [UnsimulatedKind::Copy, UnsimulatedKind::Fill, UnsimulatedKind::Memory, UnsimulatedKind::Wait];
 
 /// A host command that launches no kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +162,7 @@ pub(super) enum HostCommand {
         asynchronous: bool,
     },
     /// A command that costs nothing.
-    Costless(Costless),
+    Costless(UnsimulatedKind),
 }
 
 /// Name of a command: the text before its first comma, parenthesis or blank.
@@ -193,7 +194,7 @@ pub(super) fn holds_up(line: &str) -> bool {
 pub(super) fn parse(line: &str) -> Result<Option<HostCommand>, Mismatch> {
     let word = word(line);
     if is_nccl(word) {
-        return Ok(Some(HostCommand::Costless(Costless::Collective)));
+        return Ok(Some(HostCommand::Costless(UnsimulatedKind::Collective)));
     }
     let (stem, asynchronous) = stem(word);
     let to_device = match stem {
@@ -224,14 +225,14 @@ fn numbers(arguments: &str, asynchronous: bool) -> Option<(u64, u64)> {
 
 /// Counts list commands whose simulation differs from their real execution.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CommandTally {
     /// Number of commands without cost, by category, then by word.
-    costless: BTreeMap<Costless, BTreeMap<String, u64>>,
+    costless: BTreeMap<UnsimulatedKind, BTreeMap<String, u64>>,
     /// Number of asynchronous copies.
     asynchronous: u64,
 }
 
-impl Tally {
+impl CommandTally {
     /// Counts `command`, parsed from `line`.
     pub(super) fn count(&mut self, command: HostCommand, line: &str) {
         match command {
@@ -288,15 +289,15 @@ mod tests {
     #[test]
     fn commands_that_cost_nothing_are_told_by_kind() {
         for (line, expected) in [
-            ("MemcpyDtoD,0x7f00,0x8f00,256", Costless::Copy),
-            ("MemcpyPeerAsync,0x7f00,1,0x7f00,0,256", Costless::Copy),
-            ("cudaMemcpy(0x7f00, 0x8f00, 16)", Costless::Copy),
-            ("MemsetD8,0x7f00,0,256", Costless::Fill),
-            ("cudaMemset 0x7f00 0 256", Costless::Fill),
-            ("cudaMalloc,0x00007fb50a800000,8000000", Costless::Memory),
-            ("cudaDeviceSynchronize", Costless::Wait),
-            ("ncclAllReduce,0x7f00,64", Costless::Collective),
-            ("ncclGroupStart", Costless::Collective),
+            ("MemcpyDtoD,0x7f00,0x8f00,256", UnsimulatedKind::Copy),
+            ("MemcpyPeerAsync,0x7f00,1,0x7f00,0,256", UnsimulatedKind::Copy),
+            ("cudaMemcpy(0x7f00, 0x8f00, 16)", UnsimulatedKind::Copy),
+            ("MemsetD8,0x7f00,0,256", UnsimulatedKind::Fill),
+            ("cudaMemset 0x7f00 0 256", UnsimulatedKind::Fill),
+            ("cudaMalloc,0x00007fb50a800000,8000000", UnsimulatedKind::Memory),
+            ("cudaDeviceSynchronize", UnsimulatedKind::Wait),
+            ("ncclAllReduce,0x7f00,64", UnsimulatedKind::Collective),
+            ("ncclGroupStart", UnsimulatedKind::Collective),
         ] {
             assert_eq!(kind(line), Some(HostCommand::Costless(expected)), "{line}");
         }
@@ -335,7 +336,7 @@ mod tests {
 
     #[test]
     fn notes_name_what_cost_nothing() {
-        let mut tally = Tally::default();
+        let mut tally = CommandTally::default();
         let lines = ["MemsetD8,1,2", "MemsetD8,1,2", "Memset", "ncclSend", "MemcpyDtoHAsync,0x10,1"];
         lines.iter().for_each(|line| tally.count(kind(line).unwrap(), line));
         assert_eq!(
@@ -346,6 +347,6 @@ mod tests {
                 "1 asynchronous copies of the list are simulated as ones that the host waits for",
             ]
         );
-        assert!(Tally::default().notes().is_empty());
+        assert!(CommandTally::default().notes().is_empty());
     }
 }

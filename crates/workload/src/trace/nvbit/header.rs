@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, decimal, hex, unquoted};
 use super::opcode::LANES;
-use crate::trace::container::Lines;
+use crate::trace::container::LineReader;
 use crate::trace::error::{Mismatch, TraceError, quoted};
 
 /// Supported tracer versions.
@@ -29,7 +29,7 @@ pub(super) enum StreamKey {
 
 /// A minor header field with an impossible value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Doubt {
+pub(super) struct DoubtfulField {
     /// Key of the field.
     pub(super) key: &'static str,
     /// The field's quoted value, and its interpretation by the reader.
@@ -60,7 +60,7 @@ pub(super) struct Header {
     /// True if instruction lines begin with a line number.
     pub(super) lineinfo: bool,
     /// Fields with values not used in the given form.
-    pub(super) doubts: Vec<Doubt>,
+    pub(super) doubts: Vec<DoubtfulField>,
 }
 
 impl Default for Header {
@@ -84,9 +84,9 @@ impl Default for Header {
 
 impl Header {
     /// Reads the header, including the final line.
-    pub(super) fn read(lines: &mut Lines) -> Result<Header, TraceError> {
+    pub(super) fn read(lines: &mut LineReader) -> Result<Header, TraceError> {
         let mut header = Header::default();
-        let mut seen = Seen::default();
+        let mut seen = SeenFields::default();
         loop {
             let Some(line) = lines.next()? else {
                 let expected = "a header of `-key = value` lines that ends with a line that starts with #".to_owned();
@@ -131,7 +131,7 @@ impl Header {
     }
 
     fn doubt(&mut self, key: &'static str, value: &[u8], what: &str) {
-        self.doubts.push(Doubt { key, text: format!("{} is {what}", quoted(value)) });
+        self.doubts.push(DoubtfulField { key, text: format!("{} is {what}", quoted(value)) });
     }
 
     /// Parses a number up to `most` from `value`. An invalid value is noted as a doubt and replaced by 0, for unknown.
@@ -168,7 +168,7 @@ impl Header {
         StreamKey::Name(String::from_utf8_lossy(value).into_owned())
     }
 
-    fn entry(&mut self, line: &[u8], seen: &mut Seen) -> Result<(), Mismatch> {
+    fn entry(&mut self, line: &[u8], seen: &mut SeenFields) -> Result<(), Mismatch> {
         let Some(equals) = line.iter().position(|byte| *byte == b'=') else {
             return Err(Mismatch::new("`-key = value`", line));
         };
@@ -238,7 +238,7 @@ impl Header {
 
 /// Mandatory header entries seen so far.
 #[derive(Default)]
-struct Seen {
+struct SeenFields {
     grid: bool,
     block: bool,
     version: bool,

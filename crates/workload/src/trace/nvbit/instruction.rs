@@ -3,7 +3,7 @@
 //! contents.
 
 use super::cursor::{Cursor, decimal, hex};
-use super::opcode::{Kind, LANES, Opcode};
+use super::opcode::{LANES, Opcode, OpcodeKind};
 use super::scoreboard::ZERO_REGISTER;
 use crate::trace::error::Mismatch;
 use rustc_hash::FxHashMap;
@@ -100,7 +100,7 @@ impl Code {
         };
         let opcode = Opcode::classify(name);
         let mut sources = Registers::parse(cursor, "a number of source registers")?;
-        if matches!(opcode.kind, Kind::Atomic(_)) && destinations.count == 0 && sources.count > ATOMIC_SOURCES {
+        if matches!(opcode.kind, OpcodeKind::Atomic(_)) && destinations.count == 0 && sources.count > ATOMIC_SOURCES {
             destinations.numbers[0] = sources.take_first();
             destinations.count = 1;
         }
@@ -151,7 +151,7 @@ impl Parser {
         let code = code.expect("the code was just found or kept");
         let (mut traced, mut immediate) = (false, None);
         // Operands of bulk copies are not simulated.
-        if code.opcode.kind != Kind::BulkCopy {
+        if code.opcode.kind != OpcodeKind::BulkCopy {
             traced = parse_addresses(&mut cursor, mask, &mut self.addresses)?;
             immediate = parse_tail(&mut cursor, self.version)?;
         }

@@ -6,7 +6,7 @@ use super::instruction::Parser;
 use super::spill::Spill;
 use super::warp::{Census, Translator};
 use crate::encode::encode;
-use crate::trace::container::Lines;
+use crate::trace::container::LineReader;
 use crate::trace::error::{Mismatch, TraceError};
 use crate::trace::foreign;
 use std::path::Path;
@@ -23,7 +23,7 @@ const RAW_TOKENS: usize = 9;
 
 /// Spill location for an encoded CTA.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct SpillRange {
     pub(super) offset: u64,
     pub(super) length: u64,
 }
@@ -33,7 +33,7 @@ pub(super) struct Kernel {
     pub(super) header: Header,
     pub(super) census: Census,
     /// Locations of the CTAs in the file, in CTA order.
-    places: Vec<Place>,
+    places: Vec<SpillRange>,
     /// Indices of the CTAs in the file; empty if the whole grid is present.
     present: Vec<u32>,
     /// Names of the first few absent CTAs; empty if all are present.
@@ -49,7 +49,7 @@ impl Kernel {
     }
 
     /// Location of CTA `cta` of the grid, if present in the file.
-    pub(super) fn place(&self, cta: u32) -> Option<Place> {
+    pub(super) fn place(&self, cta: u32) -> Option<SpillRange> {
         let index = match &self.present[..] {
             [] => Some(cta as usize),
             present => present.binary_search(&cta).ok(),
@@ -66,10 +66,10 @@ pub(super) fn read(
     stream_slot: impl FnOnce(&Header) -> u64,
     spill: &mut Spill,
 ) -> Result<Kernel, TraceError> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = LineReader::open(path)?;
     let header = Header::read(&mut lines)?;
     let translator = Translator::new(&header, stream_slot(&header), line_size);
-    let mut body = Body {
+    let mut body = BodyParser {
         warps: header.warps(),
         parser: Parser::new(header.version, header.lineinfo),
         header,
@@ -86,7 +86,7 @@ pub(super) fn read(
 }
 
 /// Skips to the next thread block, which may be the `first`; returns true if another block exists.
-fn at_block(lines: &mut Lines, first: bool) -> Result<bool, TraceError> {
+fn at_block(lines: &mut LineReader, first: bool) -> Result<bool, TraceError> {
     while let Some(line) = lines.next()? {
         match line {
             b"#BEGIN_TB" => return Ok(true),
@@ -113,15 +113,15 @@ fn is_raw(line: &[u8]) -> bool {
 }
 
 /// A thread block present in the file.
-struct Found {
+struct ParsedBlock {
     cta: u32,
     /// Line number at which the block is named.
     line: u64,
-    place: Place,
+    place: SpillRange,
 }
 
 /// State while reading the trace body.
-struct Body {
+struct BodyParser {
     header: Header,
     /// Warps per thread block.
     warps: u32,
@@ -129,12 +129,12 @@ struct Body {
     translator: Translator,
     stream: CtaStream,
     encoded: Vec<u8>,
-    found: Vec<Found>,
+    found: Vec<ParsedBlock>,
     absent_warps: u64,
 }
 
 /// A warp in the block being read.
-struct Section {
+struct WarpSection {
     warp: u32,
     /// Number of announced instruction lines, and (`read`) number of lines read so far.
     announced: Option<u64>,
@@ -143,12 +143,12 @@ struct Section {
     start: u32,
 }
 
-impl Body {
+impl BodyParser {
     /// Reads a thread block, starting after its `#BEGIN_TB`.
-    fn block(&mut self, lines: &mut Lines, spill: &mut Spill) -> Result<(), TraceError> {
+    fn block(&mut self, lines: &mut LineReader, spill: &mut Spill) -> Result<(), TraceError> {
         self.stream.clear();
         let (cta, line) = self.name(lines)?;
-        let mut sections: Vec<Section> = Vec::with_capacity(self.warps as usize);
+        let mut sections: Vec<WarpSection> = Vec::with_capacity(self.warps as usize);
         loop {
             let Some(line) = lines.next()? else { return Err(lines.error(end_of_file("#END_TB"))) };
             if line.is_empty() {
@@ -164,12 +164,12 @@ impl Body {
         self.encoded.clear();
         encode(&self.stream, &mut self.encoded);
         let offset = spill.push(&self.encoded).map_err(TraceError::io(&std::env::temp_dir(), "store decoded CTAs"))?;
-        self.found.push(Found { cta, line, place: Place { offset, length: self.encoded.len() as u64 } });
+        self.found.push(ParsedBlock { cta, line, place: SpillRange { offset, length: self.encoded.len() as u64 } });
         Ok(())
     }
 
     /// Reads `thread block = x,y,z`; returns the block's index and the line number.
-    fn name(&self, lines: &mut Lines) -> Result<(u32, u64), TraceError> {
+    fn name(&self, lines: &mut LineReader) -> Result<(u32, u64), TraceError> {
         let expected = || {
             let [x, y, z] = self.header.grid;
             format!("`thread block = x,y,z` inside the grid of {x},{y},{z}")
@@ -190,9 +190,9 @@ impl Body {
 
     /// Processes a line in a block; returns true if the block continues.
     #[inline]
-    fn line(&mut self, line: &[u8], cta: u32, sections: &mut Vec<Section>) -> Result<bool, Mismatch> {
+    fn line(&mut self, line: &[u8], cta: u32, sections: &mut Vec<WarpSection>) -> Result<bool, Mismatch> {
         match sections.last_mut() {
-            Some(Section { announced: Some(announced), read, .. }) if *read < *announced => {
+            Some(WarpSection { announced: Some(announced), read, .. }) if *read < *announced => {
                 *read += 1;
                 if matches!(line[0], b'#' | b'w' | b'i' | b't') {
                     return Err(Mismatch::new(format!("instruction {read} of the {announced} announced"), line));
@@ -204,7 +204,7 @@ impl Body {
                     return Err(Mismatch::new(expected, line));
                 }
             }
-            Some(Section { announced: announced @ None, .. }) => {
+            Some(WarpSection { announced: announced @ None, .. }) => {
                 let count = value(line, b"insts").and_then(decimal);
                 *announced = Some(count.ok_or_else(|| Mismatch::new("`insts = <number of instructions>`", line))?);
             }
@@ -219,7 +219,7 @@ impl Body {
         Ok(true)
     }
 
-    fn begin_warp(&mut self, line: &[u8], cta: u32, sections: &mut Vec<Section>) -> Result<(), Mismatch> {
+    fn begin_warp(&mut self, line: &[u8], cta: u32, sections: &mut Vec<WarpSection>) -> Result<(), Mismatch> {
         let number = value(line, b"warp").and_then(decimal);
         let Some(warp) = number.filter(|warp| *warp < u64::from(self.warps)).map(|warp| warp as u32) else {
             let expected = format!("`warp = 0` to `warp = {}`, or #END_TB", self.warps - 1);
@@ -230,12 +230,12 @@ impl Body {
         }
         self.translator.begin(u64::from(cta) * u64::from(self.warps) + u64::from(warp), &self.stream);
         let start = self.stream.ops.len() as u32;
-        sections.push(Section { warp, announced: None, read: 0, start });
+        sections.push(WarpSection { warp, announced: None, read: 0, start });
         Ok(())
     }
 
     /// Adds the warps that the block does not mention: absent warps ran without any traced instruction.
-    fn add_absent_warps(&mut self, sections: &mut Vec<Section>) {
+    fn add_absent_warps(&mut self, sections: &mut Vec<WarpSection>) {
         if sections.len() == self.warps as usize {
             return;
         }
@@ -243,13 +243,13 @@ impl Body {
         let mut there = vec![false; self.warps as usize];
         sections.iter().for_each(|section| there[section.warp as usize] = true);
         for warp in (0..self.warps).filter(|warp| !there[*warp as usize]) {
-            sections.push(Section { warp, announced: Some(0), read: 0, start });
+            sections.push(WarpSection { warp, announced: Some(0), read: 0, start });
             self.absent_warps += 1;
         }
     }
 
     /// Fills the stream's warps, with operations in warp order regardless of the order in the file.
-    fn order_warps(&mut self, sections: &mut [Section]) {
+    fn order_warps(&mut self, sections: &mut [WarpSection]) {
         let ends: Vec<u32> = sections.iter().skip(1).map(|section| section.start).collect();
         let last = self.stream.ops.len() as u32;
         let mut ranges: Vec<(u32, std::ops::Range<u32>)> = sections
@@ -271,7 +271,7 @@ impl Body {
     }
 
     /// Checks for repeated thread blocks and for missing blocks beyond the limit.
-    fn finish(mut self, lines: &Lines) -> Result<Kernel, TraceError> {
+    fn finish(mut self, lines: &LineReader) -> Result<Kernel, TraceError> {
         self.found.sort_by_key(|found| found.cta);
         if let Some(pair) = self.found.windows(2).find(|pair| pair[0].cta == pair[1].cta) {
             let name = self.header.block_name(pair[0].cta);
@@ -288,7 +288,7 @@ impl Body {
         let places = self.found.iter().map(|found| found.place).collect();
         let partial = found < expected;
         let present = self.found.iter().filter(|_| partial).map(|found| found.cta).collect();
-        let Body { header, translator, absent_warps, .. } = self;
+        let BodyParser { header, translator, absent_warps, .. } = self;
         Ok(Kernel { header, census: translator.census, places, present, missing, absent_warps })
     }
 

@@ -3,16 +3,16 @@
 //! A line is a host command (module [`command`]), the path of a kernel's trace, or a comment after `#` or `//`.
 //! Anything else is an error: a skipped line would be a part of the program that is not simulated.
 
-use super::command::{self, HostCommand, Tally};
+use super::command::{self, CommandTally, HostCommand};
 use super::cursor::unquoted;
-use crate::trace::container::{Lines, SUFFIXES};
+use crate::trace::container::{LineReader, SUFFIXES};
 use crate::trace::error::{Mismatch, TraceError};
 use crate::trace::folder::unpacked;
 use std::path::{Path, PathBuf};
 
 /// A command in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum ListCommand {
     /// A copy between host and device.
     Copy {
         /// Device address.
@@ -33,19 +33,19 @@ pub(super) enum Entry {
 
 /// A completely read list.
 #[derive(Debug, Default)]
-pub(super) struct List {
+pub(super) struct CommandList {
     /// Simulated commands in order; at least one launches a kernel.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<ListCommand>,
     /// Notes about the other commands for readers of results.
     pub(super) notes: Vec<String>,
 }
 
 /// Reads the list at `path`, or creates a list from a single kernel trace.
-pub(super) fn read(path: &Path) -> Result<List, TraceError> {
-    let mut lines = Lines::open(path)?;
+pub(super) fn read(path: &Path) -> Result<CommandList, TraceError> {
+    let mut lines = LineReader::open(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut entries = Vec::new();
-    let mut tally = Tally::default();
+    let mut tally = CommandTally::default();
     let mut first = true;
     while let Some(line) = lines.next()? {
         let line = unquoted(uncommented(line));
@@ -53,21 +53,21 @@ pub(super) fn read(path: &Path) -> Result<List, TraceError> {
             continue;
         }
         if std::mem::take(&mut first) && is_header(line) {
-            return Ok(List { entries: vec![Entry::Kernel { path: path.to_owned() }], notes: Vec::new() });
+            return Ok(CommandList { entries: vec![ListCommand::Kernel { path: path.to_owned() }], notes: Vec::new() });
         }
         match entry(line, folder, &mut tally) {
             Ok(entry) => entries.extend(entry),
-            Err(Refused::Line(mismatch)) => return Err(lines.error(mismatch)),
-            Err(Refused::Missing { name, tried }) => {
+            Err(LineError::Line(mismatch)) => return Err(lines.error(mismatch)),
+            Err(LineError::Missing { name, tried }) => {
                 return Err(TraceError::NoKernelFile { list: path.to_owned(), line: lines.line(), name, tried });
             }
         }
     }
-    if !entries.iter().any(|entry| matches!(entry, Entry::Kernel { .. })) {
+    if !entries.iter().any(|entry| matches!(entry, ListCommand::Kernel { .. })) {
         let expected = "at least one line that names a kernel trace".to_owned();
         return Err(lines.error(Mismatch { expected, found: "the end of the list".to_owned() }));
     }
-    Ok(List { entries, notes: tally.notes() })
+    Ok(CommandList { entries, notes: tally.notes() })
 }
 
 /// Strips the comment from `line`.
@@ -86,7 +86,7 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// Reason for refusing a line.
-enum Refused {
+enum LineError {
     /// The line is neither a command nor a path.
     Line(Mismatch),
     /// The line names a kernel trace that does not exist.
@@ -94,20 +94,22 @@ enum Refused {
 }
 
 /// Parses `line`, which is not empty, into a simulated command, if any.
-fn entry(line: &[u8], folder: &Path, tally: &mut Tally) -> Result<Option<Entry>, Refused> {
+fn entry(line: &[u8], folder: &Path, tally: &mut CommandTally) -> Result<Option<ListCommand>, LineError> {
     let text = std::str::from_utf8(line);
-    let text = text.map_err(|_| Refused::Line(Mismatch::new("a file name in UTF-8, or a command", line)))?;
-    if let Some(command) = command::parse(text).map_err(Refused::Line)? {
+    let text = text.map_err(|_| LineError::Line(Mismatch::new("a file name in UTF-8, or a command", line)))?;
+    if let Some(command) = command::parse(text).map_err(LineError::Line)? {
         tally.count(command, text);
         return Ok(match command {
-            HostCommand::Copy { address, bytes, to_device, .. } => Some(Entry::Copy { address, bytes, to_device }),
-            HostCommand::Costless(_) => command::holds_up(text).then_some(Entry::Wait),
+            HostCommand::Copy { address, bytes, to_device, .. } => {
+                Some(ListCommand::Copy { address, bytes, to_device })
+            }
+            HostCommand::Costless(_) => command::holds_up(text).then_some(ListCommand::Wait),
         });
     }
     match find(folder, text) {
-        Ok(path) => Ok(Some(Entry::Kernel { path })),
-        Err(tried) if looks_like_a_path(text) => Err(Refused::Missing { name: text.to_owned(), tried }),
-        Err(_) => Err(Refused::Line(Mismatch::new(
+        Ok(path) => Ok(Some(ListCommand::Kernel { path })),
+        Err(tried) if looks_like_a_path(text) => Err(LineError::Missing { name: text.to_owned(), tried }),
+        Err(_) => Err(LineError::Line(Mismatch::new(
             "the path of a kernel trace such as kernel-1.traceg, a command such as MemcpyHtoD, Memset or ncclAllReduce, \
              or a comment behind #",
             line,

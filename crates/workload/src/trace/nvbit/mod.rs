@@ -27,8 +27,8 @@ use crate::encode::decode;
 use crate::transfers::{copied_back, copied_in};
 use header::StreamKey;
 use kernel::Kernel;
-use kernelslist::Entry;
-use spill::{Spill, Spilled};
+use kernelslist::ListCommand;
+use spill::{Spill, SpilledBytes};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tombolo_types::stream::{Command, CtaStream, KernelClass, KernelInfo, Program, StreamError};
@@ -41,7 +41,7 @@ pub(super) const WARP_WIDTH: u32 = opcode::LANES;
 pub(super) fn kernel_files(list: &Path) -> Vec<PathBuf> {
     let list = kernelslist::read(list).unwrap_or_default();
     let entries = list.entries.into_iter();
-    entries.filter_map(|entry| if let Entry::Kernel { path } = entry { Some(path) } else { None }).collect()
+    entries.filter_map(|entry| if let ListCommand::Kernel { path } = entry { Some(path) } else { None }).collect()
 }
 
 /// An opened NVBit trace.
@@ -54,7 +54,7 @@ pub(super) struct NvbitProgram {
     results: HostPhase,
     kernels: Vec<Kernel>,
     paths: Vec<PathBuf>,
-    encoded: Spilled,
+    encoded: SpilledBytes,
     /// Notes about list commands without simulation.
     list_notes: Vec<String>,
 }
@@ -64,17 +64,17 @@ impl NvbitProgram {
     pub(super) fn open(list: &Path, name: String, line_size: LineSize) -> Result<NvbitProgram, TraceError> {
         let list = kernelslist::read(list)?;
         let (entries, list_notes) = (list.entries, list.notes);
-        let mut reading = Reading::default();
+        let mut reading = KernelReader::default();
         let mut spill = Spill::new();
         for entry in &entries {
-            if let Entry::Kernel { path } = entry {
+            if let ListCommand::Kernel { path } = entry {
                 reading.kernel(path, line_size, &mut spill)?;
             }
         }
         let commands = reading.commands(&entries);
         let encoded = spill.finish().map_err(TraceError::io(&std::env::temp_dir(), "store decoded CTAs"))?;
         let infos = reading.kernels.iter().zip(&reading.paths).map(|(kernel, path)| info(kernel, path)).collect();
-        let Reading { kernels, paths, .. } = reading;
+        let KernelReader { kernels, paths, .. } = reading;
         // Host accesses other than copies are unknown.
         let setup = HostPhase { reads: Vec::new(), writes: copied_in(&commands, &[]) };
         let results = HostPhase { reads: copied_back(&commands, &[]), writes: Vec::new() };
@@ -98,7 +98,7 @@ impl NvbitProgram {
 
 /// State while kernels are being read.
 #[derive(Default)]
-struct Reading {
+struct KernelReader {
     kernels: Vec<Kernel>,
     paths: Vec<PathBuf>,
     /// Kernel index by absolute path: a list may name a file by several paths.
@@ -112,7 +112,7 @@ fn identity(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-impl Reading {
+impl KernelReader {
     /// Reads the kernel at `path`, unless an earlier launch has already read it.
     fn kernel(&mut self, path: &Path, line_size: LineSize, spill: &mut Spill) -> Result<(), TraceError> {
         let identity = identity(path);
@@ -136,7 +136,7 @@ impl Reading {
 
     /// Converts the list's entries into host commands. Streams are numbered by appearance, unless all are small numbers
     /// already. With a single stream, all commands run in order, so waits are omitted.
-    fn commands(&self, entries: &[Entry]) -> Vec<Command> {
+    fn commands(&self, entries: &[ListCommand]) -> Vec<Command> {
         let number = |stream: &StreamKey| match stream {
             StreamKey::Handle(handle) => u32::try_from(*handle).ok(),
             StreamKey::Name(_) => None,
@@ -148,11 +148,11 @@ impl Reading {
         entries
             .iter()
             .filter_map(|entry| match entry {
-                Entry::Copy { address, bytes, to_device } => {
+                ListCommand::Copy { address, bytes, to_device } => {
                     Some(Command::Copy { address: *address, bytes: *bytes, to_device: *to_device })
                 }
-                Entry::Wait => (self.streams.len() > 1).then_some(Command::Barrier),
-                Entry::Kernel { path } => {
+                ListCommand::Wait => (self.streams.len() > 1).then_some(Command::Barrier),
+                ListCommand::Kernel { path } => {
                     let kernel = self.index[&identity(path)];
                     let stream = stream(&self.kernels[kernel as usize].header.stream);
                     Some(Command::launch(kernel, stream.expect("every kernel's stream was numbered")))

@@ -15,7 +15,7 @@ pub(super) struct Spill {
 }
 
 /// The bytes collected by a [`Spill`].
-pub(super) enum Spilled {
+pub(super) enum SpilledBytes {
     /// All bytes, in memory.
     Memory(Vec<u8>),
     /// All bytes, in an unnamed file.
@@ -49,26 +49,26 @@ impl Spill {
     }
 
     /// Ends the collection and returns the collected bytes.
-    pub(super) fn finish(self) -> io::Result<Spilled> {
+    pub(super) fn finish(self) -> io::Result<SpilledBytes> {
         match self.file {
-            None => Ok(Spilled::Memory(self.memory)),
+            None => Ok(SpilledBytes::Memory(self.memory)),
             Some(file) => {
                 let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
                 // SAFETY: the file has no name and no other handle, so nothing can modify or truncate it while it is
                 // mapped.
                 let map = unsafe { memmap2::Mmap::map(&file)? };
-                Ok(Spilled::File(map))
+                Ok(SpilledBytes::File(map))
             }
         }
     }
 }
 
-impl Spilled {
+impl SpilledBytes {
     /// Returns all collected bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
-            Spilled::Memory(bytes) => bytes,
-            Spilled::File(map) => map,
+            SpilledBytes::Memory(bytes) => bytes,
+            SpilledBytes::File(map) => map,
         }
     }
 }
@@ -85,7 +85,7 @@ mod tests {
             assert_eq!(offsets, [0, 3, 6]);
             let spilled = spill.finish().unwrap();
             assert_eq!(spilled.bytes(), b"abcdefghi");
-            assert_eq!(matches!(spilled, Spilled::Memory(_)), budget == 1000);
+            assert_eq!(matches!(spilled, SpilledBytes::Memory(_)), budget == 1000);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::coalescer::{Coalescer, LocalMemory, WINDOW, bank_passes};
 use super::header::Header;
 use super::instruction::Instruction;
-use super::opcode::{Kind, Space};
+use super::opcode::{MemorySpace, OpcodeKind};
 use super::scoreboard::{Scoreboard, ZERO_REGISTER};
 use crate::chains::{Arithmetic, Chains, Depth};
 use crate::trace::error::Mismatch;
@@ -98,33 +98,33 @@ impl Translator {
         self.wait(instruction, &mut stream.ops);
         let off = instruction.mask == 0;
         match code.opcode.kind {
-            Kind::Compute(class) => self.compute(class, instruction, &mut stream.ops),
-            Kind::Load(space) => self.load(space, instruction, stream)?,
-            Kind::Store(space) => self.store(space, instruction, stream)?,
-            Kind::Atomic(space) => self.atomic(space, instruction, stream)?,
-            Kind::Reduction(space) => self.reduction(space, instruction, stream)?,
-            Kind::CopyToShared => self.copy_to_shared(instruction, stream)?,
-            Kind::CommitCopies => {
+            OpcodeKind::Compute(class) => self.compute(class, instruction, &mut stream.ops),
+            OpcodeKind::Load(space) => self.load(space, instruction, stream)?,
+            OpcodeKind::Store(space) => self.store(space, instruction, stream)?,
+            OpcodeKind::Atomic(space) => self.atomic(space, instruction, stream)?,
+            OpcodeKind::Reduction(space) => self.reduction(space, instruction, stream)?,
+            OpcodeKind::CopyToShared => self.copy_to_shared(instruction, stream)?,
+            OpcodeKind::CommitCopies => {
                 self.board.commit_copies();
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
-            Kind::WaitCopies => {
+            OpcodeKind::WaitCopies => {
                 self.census.blind_waits += u64::from(instruction.immediate.is_none() && self.board.has_copies());
                 let left = instruction.immediate.unwrap_or(0).clamp(0, i64::from(u32::MAX)) as u32;
                 self.board.wait_copies(left, &mut stream.ops);
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
-            Kind::BulkCopy => {
+            OpcodeKind::BulkCopy => {
                 self.census.addressless += u64::from(!off);
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
             // Instructions that are predicated off do nothing.
-            Kind::Fence | Kind::InvalidateL1 | Kind::Barrier if off => {
+            OpcodeKind::Fence | OpcodeKind::InvalidateL1 | OpcodeKind::Barrier if off => {
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops)
             }
-            Kind::Fence => self.fence(code.opcode.order, stream),
-            Kind::InvalidateL1 => self.invalidate_l1(instruction, stream),
-            Kind::Barrier => stream.ops.push(Op::Barrier),
+            OpcodeKind::Fence => self.fence(code.opcode.order, stream),
+            OpcodeKind::InvalidateL1 => self.invalidate_l1(instruction, stream),
+            OpcodeKind::Barrier => stream.ops.push(Op::Barrier),
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Translator {
     #[inline]
     fn wait(&mut self, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
         let code = instruction.code;
-        if !matches!(code.opcode.kind, Kind::Compute(_)) {
+        if !matches!(code.opcode.kind, OpcodeKind::Compute(_)) {
             self.chains.wait(self.operand(instruction), ops, self.first);
         }
         for (register, count) in sources(instruction) {
@@ -152,11 +152,16 @@ impl Translator {
         depths.max().unwrap_or(Depth::NONE)
     }
 
-    fn load(&mut self, space: Space, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+    fn load(
+        &mut self,
+        space: MemorySpace,
+        instruction: &Instruction<'_>,
+        stream: &mut CtaStream,
+    ) -> Result<(), Mismatch> {
         let opcode = instruction.code.opcode;
         match self.resolve(space, instruction) {
-            Space::Shared => self.shared(instruction, &mut stream.ops),
-            Space::Constant => {
+            MemorySpace::Shared => self.shared(instruction, &mut stream.ops),
+            MemorySpace::Constant => {
                 self.census.spaces.constant += 1;
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
@@ -171,10 +176,15 @@ impl Translator {
         Ok(())
     }
 
-    fn store(&mut self, space: Space, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+    fn store(
+        &mut self,
+        space: MemorySpace,
+        instruction: &Instruction<'_>,
+        stream: &mut CtaStream,
+    ) -> Result<(), Mismatch> {
         let order = instruction.code.opcode.order;
         match self.resolve(space, instruction) {
-            Space::Shared => self.shared(instruction, &mut stream.ops),
+            MemorySpace::Shared => self.shared(instruction, &mut stream.ops),
             space => {
                 let accesses = self.coalesce(space, instruction, stream)?;
                 self.note_order(order);
@@ -184,10 +194,15 @@ impl Translator {
         Ok(())
     }
 
-    fn atomic(&mut self, space: Space, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+    fn atomic(
+        &mut self,
+        space: MemorySpace,
+        instruction: &Instruction<'_>,
+        stream: &mut CtaStream,
+    ) -> Result<(), Mismatch> {
         let order = instruction.code.opcode.order;
         match self.resolve(space, instruction) {
-            Space::Shared => self.shared(instruction, &mut stream.ops),
+            MemorySpace::Shared => self.shared(instruction, &mut stream.ops),
             space => {
                 let accesses = self.coalesce(space, instruction, stream)?;
                 self.note_order(order);
@@ -206,13 +221,13 @@ impl Translator {
 
     fn reduction(
         &mut self,
-        space: Space,
+        space: MemorySpace,
         instruction: &Instruction<'_>,
         stream: &mut CtaStream,
     ) -> Result<(), Mismatch> {
         let order = instruction.code.opcode.order;
         match self.resolve(space, instruction) {
-            Space::Shared => self.shared(instruction, &mut stream.ops),
+            MemorySpace::Shared => self.shared(instruction, &mut stream.ops),
             space => {
                 let accesses = self.coalesce(space, instruction, stream)?;
                 self.note_order(order);
@@ -227,11 +242,11 @@ impl Translator {
     fn copy_to_shared(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
         let to_shared =
             instruction.addresses.is_some_and(|addresses| addresses.iter().any(|address| *address < WINDOW));
-        if to_shared || self.resolve(Space::Generic, instruction) == Space::Shared {
+        if to_shared || self.resolve(MemorySpace::Generic, instruction) == MemorySpace::Shared {
             self.shared(instruction, &mut stream.ops);
             return Ok(());
         }
-        let accesses = self.coalesce(Space::Global, instruction, stream)?;
+        let accesses = self.coalesce(MemorySpace::Global, instruction, stream)?;
         self.acquired = false;
         stream.ops.push(Op::Load { order: instruction.code.opcode.order, accesses });
         self.board.issue_copy();
@@ -282,39 +297,41 @@ impl Translator {
     }
 
     /// Memory space for a generic access, decided by the first active lane.
-    fn resolve(&mut self, space: Space, instruction: &Instruction<'_>) -> Space {
-        if space != Space::Generic {
+    fn resolve(&mut self, space: MemorySpace, instruction: &Instruction<'_>) -> MemorySpace {
+        if space != MemorySpace::Generic {
             return space;
         }
-        let Some(address) = instruction.addresses.and_then(<[u64]>::first) else { return Space::Global };
+        let Some(address) = instruction.addresses.and_then(<[u64]>::first) else { return MemorySpace::Global };
         let inside = |base: u64| base != 0 && address.wrapping_sub(base) < WINDOW;
         if inside(self.shared_base) {
-            return Space::Shared;
+            return MemorySpace::Shared;
         }
         if inside(self.local_base) {
-            return Space::Local;
+            return MemorySpace::Local;
         }
         self.census.unresolved += u64::from(self.shared_base == 0 || self.local_base == 0);
-        Space::Global
+        MemorySpace::Global
     }
 
     /// Appends the accesses of an instruction to local or device memory.
     fn coalesce(
         &mut self,
-        space: Space,
+        space: MemorySpace,
         instruction: &Instruction<'_>,
         stream: &mut CtaStream,
     ) -> Result<Accesses, Mismatch> {
         match space {
-            Space::Local => self.census.spaces.local += 1,
-            Space::Texture => self.census.spaces.texture += 1,
-            Space::Global | Space::Generic | Space::Shared | Space::Constant => self.census.spaces.global += 1,
+            MemorySpace::Local => self.census.spaces.local += 1,
+            MemorySpace::Texture => self.census.spaces.texture += 1,
+            MemorySpace::Global | MemorySpace::Generic | MemorySpace::Shared | MemorySpace::Constant => {
+                self.census.spaces.global += 1
+            }
         }
         let bytes = u64::from(instruction.code.opcode.width);
         let mut coalescer = Coalescer::new(&mut stream.accesses, self.line_size);
         match instruction.addresses {
             None => self.census.addressless += u64::from(instruction.mask != 0),
-            Some(addresses) if space == Space::Local => {
+            Some(addresses) if space == MemorySpace::Local => {
                 self.local.touch(self.warp, instruction.mask, addresses, bytes, &mut coalescer);
             }
             Some(addresses) => addresses.iter().for_each(|address| coalescer.touch(*address, bytes)),

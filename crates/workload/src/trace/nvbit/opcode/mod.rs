@@ -11,7 +11,7 @@ use tombolo_types::{Order, Scope, Semantics};
 
 /// Memory space that an operation addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Space {
+pub(super) enum MemorySpace {
     /// Device memory.
     Global,
     /// A thread's own stack and spilled registers, in device memory.
@@ -28,17 +28,17 @@ pub(super) enum Space {
 
 /// Effect of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OpcodeKind {
     /// Arithmetic and control.
     Compute(ComputeClass),
     /// A load.
-    Load(Space),
+    Load(MemorySpace),
     /// A store.
-    Store(Space),
+    Store(MemorySpace),
     /// An atomic with a result.
-    Atomic(Space),
+    Atomic(MemorySpace),
     /// An atomic without a result.
-    Reduction(Space),
+    Reduction(MemorySpace),
     /// `cp.async`: loads global memory into the scratchpad, past the registers.
     CopyToShared,
     /// Closes the group of all `CopyToShared` issued so far.
@@ -59,7 +59,7 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opcode {
     /// Effect of the instruction.
-    pub(super) kind: Kind,
+    pub(super) kind: OpcodeKind,
     /// Bytes accessed per lane.
     pub(super) width: u8,
     /// Memory order: semantics and scope.
@@ -90,7 +90,7 @@ impl Opcode {
         let suffixes = Suffixes(text);
         let (kind, known) = match kind_of(operation, suffixes) {
             Some(kind) => (kind, true),
-            None => (Kind::Compute(ComputeClass::Other), false),
+            None => (OpcodeKind::Compute(ComputeClass::Other), false),
         };
         let matrix = matches!(operation, "LDSM" | "STSM");
         let width = if matrix { MATRIX_ROW } else { suffixes.width() };
@@ -101,10 +101,12 @@ impl Opcode {
             order: suffixes.order(kind).into(),
             address_registers: if suffixes.has("E") { 2 } else { 1 },
             value_registers: match kind {
-                Kind::Load(_) | Kind::Store(_) if matrix => suffixes.matrices(),
-                Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => width.div_ceil(REGISTER),
+                OpcodeKind::Load(_) | OpcodeKind::Store(_) if matrix => suffixes.matrices(),
+                OpcodeKind::Load(_) | OpcodeKind::Store(_) | OpcodeKind::Atomic(_) | OpcodeKind::Reduction(_) => {
+                    width.div_ceil(REGISTER)
+                }
                 // Register pairs of an A or B fragment; further registers for the accumulators are left out.
-                Kind::Compute(ComputeClass::Fp64 | ComputeClass::Tensor) => 2,
+                OpcodeKind::Compute(ComputeClass::Fp64 | ComputeClass::Tensor) => 2,
                 _ => 1,
             },
             lanes,
@@ -115,15 +117,15 @@ impl Opcode {
     /// Index of the memory address among the sources; `None` for an operation without a memory address.
     pub(super) fn address_place(self) -> Option<usize> {
         match self.kind {
-            Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => Some(0),
+            OpcodeKind::Load(_) | OpcodeKind::Store(_) | OpcodeKind::Atomic(_) | OpcodeKind::Reduction(_) => Some(0),
             // The memory address follows the scratchpad address.
-            Kind::CopyToShared => Some(1),
+            OpcodeKind::CopyToShared => Some(1),
             _ => None,
         }
     }
 }
 
-fn kind_of(operation: &str, suffixes: Suffixes<'_>) -> Option<Kind> {
+fn kind_of(operation: &str, suffixes: Suffixes<'_>) -> Option<OpcodeKind> {
     let classes = [
         (FP32, ComputeClass::Fp32),
         (INT, ComputeClass::Int),
@@ -134,14 +136,14 @@ fn kind_of(operation: &str, suffixes: Suffixes<'_>) -> Option<Kind> {
     ];
     let arithmetic = classes.iter().find(|(names, _)| names.contains(&operation));
     if let Some((_, class)) = arithmetic {
-        return Some(Kind::Compute(*class));
+        return Some(OpcodeKind::Compute(*class));
     }
     match operation {
         // `bar.arrive` only signals arrival: the warp continues.
-        "BAR" if suffixes.has("ARV") => Some(Kind::Compute(ComputeClass::Other)),
-        "BAR" => Some(Kind::Barrier),
-        "CCTL" if suffixes.has("IVALL") => Some(Kind::InvalidateL1),
-        "CCTL" => Some(Kind::Compute(ComputeClass::Other)),
+        "BAR" if suffixes.has("ARV") => Some(OpcodeKind::Compute(ComputeClass::Other)),
+        "BAR" => Some(OpcodeKind::Barrier),
+        "CCTL" if suffixes.has("IVALL") => Some(OpcodeKind::InvalidateL1),
+        "CCTL" => Some(OpcodeKind::Compute(ComputeClass::Other)),
         _ => MEMORY.iter().find(|(name, _)| *name == operation).map(|(_, kind)| *kind),
     }
 }
@@ -184,10 +186,10 @@ impl<'a> Suffixes<'a> {
     }
 
     /// Semantics and scope. Without a named scope the widest applies: too much ordering is slow, too little is wrong.
-    fn order(self, kind: Kind) -> Order {
+    fn order(self, kind: OpcodeKind) -> Order {
         let strong = self.has("STRONG") || self.has("MMIO");
         match kind {
-            Kind::Fence => {
+            OpcodeKind::Fence => {
                 let semantics =
                     if self.has("SC") { Semantics::SequentiallyConsistent } else { Semantics::AcquireRelease };
                 Order::new(semantics, self.scope().unwrap_or(Scope::Sys))
@@ -195,7 +197,7 @@ impl<'a> Suffixes<'a> {
             _ if strong => Order::relaxed(self.scope().unwrap_or(Scope::Sys)),
             // CUDA's atomics are relaxed at device scope by default, and before Volta their opcodes lack `STRONG`.
             // Source: CUDA C++ Programming Guide, "Atomic Functions".
-            Kind::Atomic(_) | Kind::Reduction(_) => Order::relaxed(self.scope().unwrap_or(Scope::Gpu)),
+            OpcodeKind::Atomic(_) | OpcodeKind::Reduction(_) => Order::relaxed(self.scope().unwrap_or(Scope::Gpu)),
             // Volta writes a plain access `LDG.E.SYS`: without `STRONG` the scope has no meaning.
             _ => Order::WEAK,
         }
@@ -221,7 +223,7 @@ fn bits(token: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn kind(text: &str) -> Kind {
+    fn kind(text: &str) -> OpcodeKind {
         Opcode::classify(text).kind
     }
 
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_class_of_operation_is_told_apart() {
-        let compute = |class| Kind::Compute(class);
+        let compute = |class| OpcodeKind::Compute(class);
         for (text, expected) in [
             ("FFMA", compute(ComputeClass::Fp32)),
             ("HFMA2.MMA", compute(ComputeClass::Fp32)),
@@ -240,31 +242,31 @@ mod tests {
             ("MUFU.RCP", compute(ComputeClass::Special)),
             ("HMMA.16816.F32", compute(ComputeClass::Tensor)),
             ("EXIT", compute(ComputeClass::Other)),
-            ("LDG.E", Kind::Load(Space::Global)),
-            ("LD.E", Kind::Load(Space::Generic)),
-            ("LDL", Kind::Load(Space::Local)),
-            ("LDS.64", Kind::Load(Space::Shared)),
-            ("LDC.64", Kind::Load(Space::Constant)),
-            ("TEX.SCR.LL", Kind::Load(Space::Texture)),
-            ("SUST.D.BA.2D.STRONG.SM", Kind::Store(Space::Texture)),
-            ("STG.E.128", Kind::Store(Space::Global)),
-            ("ST.E", Kind::Store(Space::Generic)),
-            ("STL.64", Kind::Store(Space::Local)),
-            ("STS.128", Kind::Store(Space::Shared)),
-            ("ATOM.E.ADD", Kind::Atomic(Space::Generic)),
-            ("ATOMG.E.CAS.STRONG.GPU", Kind::Atomic(Space::Global)),
-            ("ATOMS.ADD", Kind::Atomic(Space::Shared)),
-            ("RED.E.ADD.STRONG.GPU", Kind::Reduction(Space::Generic)),
-            ("REDG.E.ADD.STRONG.GPU", Kind::Reduction(Space::Global)),
-            ("LDGSTS.E.BYPASS.128", Kind::CopyToShared),
-            ("LDGDEPBAR", Kind::CommitCopies),
-            ("DEPBAR.LE", Kind::WaitCopies),
-            ("MEMBAR.SC.GPU", Kind::Fence),
-            ("CCTL.IVALL", Kind::InvalidateL1),
-            ("BAR.SYNC.DEFER_BLOCKING", Kind::Barrier),
-            ("BAR.RED.POPC", Kind::Barrier),
+            ("LDG.E", OpcodeKind::Load(MemorySpace::Global)),
+            ("LD.E", OpcodeKind::Load(MemorySpace::Generic)),
+            ("LDL", OpcodeKind::Load(MemorySpace::Local)),
+            ("LDS.64", OpcodeKind::Load(MemorySpace::Shared)),
+            ("LDC.64", OpcodeKind::Load(MemorySpace::Constant)),
+            ("TEX.SCR.LL", OpcodeKind::Load(MemorySpace::Texture)),
+            ("SUST.D.BA.2D.STRONG.SM", OpcodeKind::Store(MemorySpace::Texture)),
+            ("STG.E.128", OpcodeKind::Store(MemorySpace::Global)),
+            ("ST.E", OpcodeKind::Store(MemorySpace::Generic)),
+            ("STL.64", OpcodeKind::Store(MemorySpace::Local)),
+            ("STS.128", OpcodeKind::Store(MemorySpace::Shared)),
+            ("ATOM.E.ADD", OpcodeKind::Atomic(MemorySpace::Generic)),
+            ("ATOMG.E.CAS.STRONG.GPU", OpcodeKind::Atomic(MemorySpace::Global)),
+            ("ATOMS.ADD", OpcodeKind::Atomic(MemorySpace::Shared)),
+            ("RED.E.ADD.STRONG.GPU", OpcodeKind::Reduction(MemorySpace::Generic)),
+            ("REDG.E.ADD.STRONG.GPU", OpcodeKind::Reduction(MemorySpace::Global)),
+            ("LDGSTS.E.BYPASS.128", OpcodeKind::CopyToShared),
+            ("LDGDEPBAR", OpcodeKind::CommitCopies),
+            ("DEPBAR.LE", OpcodeKind::WaitCopies),
+            ("MEMBAR.SC.GPU", OpcodeKind::Fence),
+            ("CCTL.IVALL", OpcodeKind::InvalidateL1),
+            ("BAR.SYNC.DEFER_BLOCKING", OpcodeKind::Barrier),
+            ("BAR.RED.POPC", OpcodeKind::Barrier),
             ("BAR.ARV", compute(ComputeClass::Other)),
-            ("UTMALDG.2D", Kind::BulkCopy),
+            ("UTMALDG.2D", OpcodeKind::BulkCopy),
         ] {
             assert_eq!(kind(text), expected, "{text}");
             assert!(Opcode::classify(text).known, "{text}");
@@ -285,7 +287,7 @@ mod tests {
     #[test]
     fn an_unknown_operation_takes_an_issue_slot_and_says_so() {
         let opcode = Opcode::classify("FROB.64");
-        assert_eq!(opcode.kind, Kind::Compute(ComputeClass::Other));
+        assert_eq!(opcode.kind, OpcodeKind::Compute(ComputeClass::Other));
         assert!(!opcode.known);
     }
 

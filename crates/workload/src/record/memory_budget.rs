@@ -9,9 +9,9 @@ const STEP: u64 = 64 << 20;
 /// somewhat more than it hands out.
 const RESERVE: u64 = 512 << 20;
 
-/// Host memory budget for a recording.
+/// Host memory budget for a recording, with the bytes held so far.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct MemoryBudget {
     /// Configured limit in bytes; without a limit, the host's available memory is queried.
     given: Option<u64>,
     /// Bytes of uncompressed streams held so far, and (`next`) the amount for the next query to the host.
@@ -19,9 +19,9 @@ pub(crate) struct Room {
     next: u64,
 }
 
-impl Room {
-    pub(crate) fn of(options: &RecordOptions) -> Room {
-        Room { given: options.memory, held: 0, next: STEP }
+impl MemoryBudget {
+    pub(crate) fn of(options: &RecordOptions) -> MemoryBudget {
+        MemoryBudget { given: options.memory, held: 0, next: STEP }
     }
 
     /// Bytes available for arrays, if known.
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn streams_grow_as_far_as_there_is_room() {
-        let mut room = Room::of(&RecordOptions { memory: Some(100), ..RecordOptions::default() });
+        let mut room = MemoryBudget::of(&RecordOptions { memory: Some(100), ..RecordOptions::default() });
         assert_eq!([room.hold(60), room.hold(40), room.hold(1)], [Ok(()), Ok(()), Err([101, 100])]);
         assert_eq!(room.available(), Some(100));
     }

@@ -8,14 +8,14 @@ const ROUNDING: u64 = 256;
 
 /// A grid of work-groups with `side` × `side` threads.
 #[derive(Clone, Copy)]
-pub(super) struct Square {
+pub(super) struct SquareGrid {
     /// Threads along a row of the grid.
     pub(super) width: i32,
     /// Threads along a row of a group.
     pub(super) side: i32,
 }
 
-impl Square {
+impl SquareGrid {
     /// Groups along a row of the grid.
     fn across(self) -> i32 {
         self.width / self.side

@@ -9,14 +9,14 @@ use crate::simt::{ComputeClass, Value, Warp};
 /// decoded with AMD's Southern Islands instruction set manual. Moves and conversions are in class `Fp32`, comparisons
 /// in `Other`.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Work {
+pub(super) struct InstructionCounts {
     pub(super) fp32: u16,
     pub(super) int: u16,
     pub(super) other: u16,
     pub(super) special: u16,
 }
 
-impl Work {
+impl InstructionCounts {
     /// Records the instructions after the loads on which `value` depends; returns `value` without any pending loads.
     pub(super) fn on<V: Value>(self, warp: &mut Warp<'_>, value: V) -> V {
         let value = warp.compute(ComputeClass::Int, self.int, value);
