@@ -70,17 +70,17 @@ pub fn run_points(
     watcher: &dyn Watcher,
 ) -> Result<Results, StoreError> {
     let mut finished = Results::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<RecordingGroup> = Vec::new();
     for point in points {
         if finished.contains_key(point.key()) || groups.iter().any(|group| group.has(point)) {
             continue;
         }
         match store.map_or(Ok(Lookup::Nothing), |store| store.load(point.key()))? {
             Lookup::Result(outcome) => _ = finished.insert(point.key().clone(), Ok(Arc::from(outcome))),
-            Lookup::Nothing => Group::add(&mut groups, point),
+            Lookup::Nothing => RecordingGroup::add(&mut groups, point),
             Lookup::Damaged(text) => {
                 watcher.warn(&text);
-                Group::add(&mut groups, point);
+                RecordingGroup::add(&mut groups, point);
             }
         }
     }
@@ -94,40 +94,44 @@ pub fn run_points(
 }
 
 /// Points that share a recording.
-struct Group {
+struct RecordingGroup {
     recording: String,
     points: Vec<Point>,
     /// Expected length of the group's longest point.
-    length: Length,
+    length: ExpectedTime,
 }
 
 /// Expected run time for a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Length {
+enum ExpectedTime {
     /// For a point that never ran: total bytes in its arrays, or `None` if they are not known before recording.
     New(Option<u64>),
     /// Seconds taken by the point's last run, or the mean over points with the same recording.
     Seconds(f64),
 }
 
-impl Length {
+impl ExpectedTime {
     /// Orders lengths; an unknown length counts as the longest.
-    fn total_cmp(&self, other: &Length) -> Ordering {
+    fn total_cmp(&self, other: &ExpectedTime) -> Ordering {
         match (self, other) {
-            (Length::Seconds(seconds), Length::Seconds(others)) => seconds.total_cmp(others),
-            (Length::New(bytes), Length::New(others)) => (bytes.is_none(), bytes).cmp(&(others.is_none(), others)),
-            (Length::New(_), Length::Seconds(_)) => Ordering::Greater,
-            (Length::Seconds(_), Length::New(_)) => Ordering::Less,
+            (ExpectedTime::Seconds(seconds), ExpectedTime::Seconds(others)) => seconds.total_cmp(others),
+            (ExpectedTime::New(bytes), ExpectedTime::New(others)) => {
+                (bytes.is_none(), bytes).cmp(&(others.is_none(), others))
+            }
+            (ExpectedTime::New(_), ExpectedTime::Seconds(_)) => Ordering::Greater,
+            (ExpectedTime::Seconds(_), ExpectedTime::New(_)) => Ordering::Less,
         }
     }
 }
 
-impl Group {
-    fn add(groups: &mut Vec<Group>, point: &Point) {
+impl RecordingGroup {
+    fn add(groups: &mut Vec<RecordingGroup>, point: &Point) {
         let recording = point.recording();
         match groups.iter_mut().find(|group| group.recording == recording) {
             Some(group) => group.points.push(point.clone()),
-            None => groups.push(Group { recording, points: vec![point.clone()], length: Length::New(None) }),
+            None => {
+                groups.push(RecordingGroup { recording, points: vec![point.clone()], length: ExpectedTime::New(None) })
+            }
         }
     }
 
@@ -137,9 +141,9 @@ impl Group {
 
     /// Puts the longest point first. `known`: seconds by recording, and by point.
     fn order(&mut self, known: &BTreeMap<String, f64>) {
-        let of_all = known.get(&self.recording).copied().map(Length::Seconds);
-        let of_all = of_all.unwrap_or_else(|| Length::New(bytes(&self.points[0])));
-        let length = |point: &Point| known.get(&point.run()).map_or(of_all, |seconds| Length::Seconds(*seconds));
+        let of_all = known.get(&self.recording).copied().map(ExpectedTime::Seconds);
+        let of_all = of_all.unwrap_or_else(|| ExpectedTime::New(bytes(&self.points[0])));
+        let length = |point: &Point| known.get(&point.run()).map_or(of_all, |seconds| ExpectedTime::Seconds(*seconds));
         self.points.sort_by(|a, b| length(b).total_cmp(&length(a)));
         self.length = length(&self.points[0]);
     }
@@ -188,7 +192,7 @@ enum Task {
 }
 
 struct Campaign<'a> {
-    groups: Vec<Group>,
+    groups: Vec<RecordingGroup>,
     store: Option<&'a Store>,
     threads: usize,
     workers: usize,
@@ -202,7 +206,7 @@ struct Campaign<'a> {
 
 impl<'a> Campaign<'a> {
     fn new(
-        groups: Vec<Group>,
+        groups: Vec<RecordingGroup>,
         store: Option<&'a Store>,
         (threads, waiting): (usize, usize),
         known: BTreeMap<String, f64>,
@@ -589,19 +593,19 @@ mod tests {
     #[test]
     fn what_may_take_longest_comes_first() {
         let mut lengths = [
-            Length::Seconds(2.0),
-            Length::New(Some(10)),
-            Length::Seconds(30.0),
-            Length::New(None),
-            Length::New(Some(4000)),
+            ExpectedTime::Seconds(2.0),
+            ExpectedTime::New(Some(10)),
+            ExpectedTime::Seconds(30.0),
+            ExpectedTime::New(None),
+            ExpectedTime::New(Some(4000)),
         ];
         lengths.sort_by(|a, b| b.total_cmp(a));
         let sorted = [
-            Length::New(None),
-            Length::New(Some(4000)),
-            Length::New(Some(10)),
-            Length::Seconds(30.0),
-            Length::Seconds(2.0),
+            ExpectedTime::New(None),
+            ExpectedTime::New(Some(4000)),
+            ExpectedTime::New(Some(10)),
+            ExpectedTime::Seconds(30.0),
+            ExpectedTime::Seconds(2.0),
         ];
         assert_eq!(lengths, sorted);
     }

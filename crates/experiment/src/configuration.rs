@@ -2,7 +2,7 @@
 
 use crate::plan::{NamedDescription, Plan, PlannedWorkload};
 use tombolo_machine::Described;
-use tombolo_report::document::{Configuration, Entry};
+use tombolo_report::document::{Configuration, ConfigurationValue};
 
 /// Returns each machine and design in the plans once, in plan order, with their described values before any axis step.
 /// The workloads follow.
@@ -21,7 +21,7 @@ pub(crate) fn configurations(plans: &[Plan]) -> Vec<Configuration> {
 
 /// Returns each workload run, with its parameters, its scale and the reason for the scale; `None` if no workload runs.
 fn programs(plans: &[Plan]) -> Option<Configuration> {
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ConfigurationValue> = Vec::new();
     for entry in plans.iter().filter(|plan| plan.is_run()).flat_map(|plan| plan.workloads.iter().map(program)) {
         if !entries.contains(&entry) {
             entries.push(entry);
@@ -30,15 +30,15 @@ fn programs(plans: &[Plan]) -> Option<Configuration> {
     (!entries.is_empty()).then(|| Configuration { title: "workloads as run".to_owned(), entries })
 }
 
-fn program(one: &PlannedWorkload) -> Entry {
+fn program(one: &PlannedWorkload) -> ConfigurationValue {
     let value = format!("{} at {}", one.choice.label, one.scale);
-    Entry { key: one.label.clone(), value, source: one.reason.clone() }
+    ConfigurationValue { key: one.label.clone(), value, source: one.reason.clone() }
 }
 
 fn configuration<T: Described>(named: &NamedDescription<T>) -> Configuration {
     let values = named.description.values().into_iter().filter(|value| value.path != "name");
     Configuration {
         title: format!("{} {}", T::KIND, named.name),
-        entries: values.map(|one| Entry { key: one.path, value: one.value, source: one.source }).collect(),
+        entries: values.map(|one| ConfigurationValue { key: one.path, value: one.value, source: one.source }).collect(),
     }
 }

@@ -12,7 +12,7 @@ use crate::spec::{Dimension, Relative};
 use std::collections::BTreeMap;
 use tombolo_machine::Scale;
 use tombolo_report::document::Row;
-use tombolo_report::evidence::{Cell, Evidence, Remark, Run, Runs};
+use tombolo_report::evidence::{CellEvidence, Evidence, Remark, Run, Runs};
 use tombolo_system::TimeChoice;
 
 /// Counters shown for a run next to its time; the results table has all counters.
@@ -82,7 +82,7 @@ impl Plan {
                 has_samples |= sampled.is_some();
                 let range = range.into_iter().chain(scaled).chain(sampled).reduce(joined);
                 if run.is_some() || range.is_some() {
-                    cells.push(Cell { row: at, column, run, range });
+                    cells.push(CellEvidence { row: at, column, run, range });
                 }
             }
             if self.layout.rows == Dimension::Workload && !row.summary {
@@ -90,7 +90,7 @@ impl Plan {
                 remarks.extend(self.coarse(&self.cell(&table.panel, at, 0)).map(|text| Remark { row: at, text }));
             }
         }
-        let has_ranges = cells.iter().any(|cell: &Cell| cell.range.is_some());
+        let has_ranges = cells.iter().any(|cell: &CellEvidence| cell.range.is_some());
         let told = |change: &&Change| match &change.only {
             None => change.label.clone(),
             Some(only) => format!("{} (of {} workloads; means move as theirs)", change.label, only.len()),

@@ -31,7 +31,7 @@ pub struct Difference {
     /// Share under the second design, relative to the first design's time; may exceed 1.
     pub to: f64,
     /// Counter behind the difference, or `None` if no candidate changed in this direction.
-    pub counter: Option<Change>,
+    pub counter: Option<CounterChange>,
 }
 
 impl Difference {
@@ -68,7 +68,7 @@ pub fn percent(share: f64) -> String {
 
 /// Values of a counter under two designs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct CounterChange {
     /// Counter path in a record.
     pub path: &'static str,
     /// Value under the first design.
@@ -77,14 +77,14 @@ pub struct Change {
     pub to: u64,
 }
 
-impl Change {
+impl CounterChange {
     /// Returns the change relative to the larger value.
     fn part(&self) -> f64 {
         self.from.abs_diff(self.to) as f64 / self.from.max(self.to).max(1) as f64
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for CounterChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = counter::find(self.path).expect("counters behind classes are in the table");
         let [from, to] = [self.from, self.to].map(|value| if known.unit == "B" { bytes(value) } else { count(value) });
@@ -246,10 +246,11 @@ pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<
 }
 
 /// Returns the counter behind a class that grew or shrank by `cycles` warp-slot cycles.
-fn behind(class: &str, grew: bool, cycles: f64, values: &[Vec<Value>; 2]) -> Option<Change> {
+fn behind(class: &str, grew: bool, cycles: f64, values: &[Vec<Value>; 2]) -> Option<CounterChange> {
     let behind = CLASS_COUNTERS.iter().find(|behind| behind.class == class)?;
-    let can_explain =
-        |(_, events): &(Change, f64)| MACHINE_WIDE.contains(&class) || events * CYCLES_OF_AN_EVENT >= MOST * cycles;
+    let can_explain = |(_, events): &(CounterChange, f64)| {
+        MACHINE_WIDE.contains(&class) || events * CYCLES_OF_AN_EVENT >= MOST * cycles
+    };
     let [causes, mut measures] = [behind.causes, behind.measures]
         .map(|paths| changes(paths, grew, values).filter(can_explain).collect::<Vec<_>>().into_iter());
     let cause = causes.reduce(|best, next| if next.1 > best.1 { next } else { best });
@@ -266,14 +267,14 @@ fn changes(
     paths: &'static [&'static str],
     grew: bool,
     values: &[Vec<Value>; 2],
-) -> impl Iterator<Item = (Change, f64)> {
+) -> impl Iterator<Item = (CounterChange, f64)> {
     paths.iter().filter_map(move |path| {
         let sum = |values: &Vec<Value>| values.iter().map(|value| read(value, path)).sum::<u64>();
         let [from, to] = values.each_ref().map(sum);
         let growth = to as f64 - from as f64;
         let events = if path.ends_with("bytes") { BYTES_OF_AN_EVENT } else { 1.0 };
         let by = if grew { growth } else { -growth } / events;
-        (by > 0.0).then_some((Change { path, from, to }, by))
+        (by > 0.0).then_some((CounterChange { path, from, to }, by))
     })
 }
 
@@ -307,7 +308,7 @@ mod tests {
         assert_eq!(named(150), Some("coherence.lines_invalidated_by_eviction"));
         assert_eq!(named(50), Some("coherence.inter_gpu_loads"));
         let fell = behind("gpu", false, 1e6, &[values(9, 300), values(0, 100)]);
-        assert_eq!(fell, Some(Change { path: "coherence.inter_gpu_loads", from: 300, to: 100 }));
+        assert_eq!(fell, Some(CounterChange { path: "coherence.inter_gpu_loads", from: 300, to: 100 }));
         assert_eq!(behind("gpu", false, 1e6, &[values(0, 100), values(0, 100)]), None);
     }
 
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_told_with_its_counter() {
-        let counter = Some(Change { path: "coherence.directory_evictions", from: 0, to: 4_700_000 });
+        let counter = Some(CounterChange { path: "coherence.directory_evictions", from: 0, to: 4_700_000 });
         let difference = Difference { class: "store_credit", from: 0.04, to: 0.18, counter };
         assert_eq!(difference.to_string(), "store credit 4.0 % -> 18.0 %: directory evictions 0 -> 4.70 M");
         let without = Difference { counter: None, ..difference };

@@ -76,22 +76,22 @@ impl Counter {
 pub(crate) const HARDWARE: &str = "hardware.";
 
 /// A list in a record whose members depend on the machine.
-struct Members {
+struct MemberCounters {
     path: &'static str,
     /// Name patterns: the member's number appears between the two words.
     names: &'static [(&'static str, &'static str)],
     counters: &'static [&'static str],
 }
 
-const MEMBERS: [Members; 5] = [
-    Members {
+const MEMBERS: [MemberCounters; 5] = [
+    MemberCounters {
         path: "links.",
         names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
         counters: &["bytes", "data_bytes", "utilization", "busy_s", "lanes", "lanes_turned"],
     },
-    Members { path: "gpus.", names: &[("gpu", "")], counters: &["busy_s", "transactions", "link_bytes"] },
-    Members { path: "gpus.", names: &[("gpu", ".stalls")], counters: StallRecord::NAMES },
-    Members {
+    MemberCounters { path: "gpus.", names: &[("gpu", "")], counters: &["busy_s", "transactions", "link_bytes"] },
+    MemberCounters { path: "gpus.", names: &[("gpu", ".stalls")], counters: StallRecord::NAMES },
+    MemberCounters {
         path: "modules.",
         names: &[("module", "")],
         counters: &[
@@ -106,7 +106,7 @@ const MEMBERS: [Members; 5] = [
             "sent_bytes",
         ],
     },
-    Members { path: "modules.", names: &[("module", ".stalls")], counters: StallRecord::NAMES },
+    MemberCounters { path: "modules.", names: &[("module", ".stalls")], counters: StallRecord::NAMES },
 ];
 
 /// Record fields that are not counters: host data, notes for people, or histories.
@@ -186,7 +186,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Counter>) {
     }
 }
 
-impl Members {
+impl MemberCounters {
     /// True if `path` is a counter of a member.
     fn has(&self, path: &str) -> bool {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -223,7 +223,7 @@ pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
     if run.iter().any(|known| known == path) {
         return Ok(Pass::Simulation);
     }
-    let of_members = MEMBERS.iter().flat_map(Members::paths);
+    let of_members = MEMBERS.iter().flat_map(MemberCounters::paths);
     Err(run.into_iter().chain(sharing.into_keys()).chain(arrays.into_keys()).chain(of_members).collect())
 }
 

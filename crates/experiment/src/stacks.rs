@@ -9,7 +9,7 @@ use crate::layout::Panel;
 use crate::plan::Plan;
 use crate::spec::{self, Dimension, Metric, Text};
 use tombolo_report::document::{Chart, ChartKind, Figure, Row};
-use tombolo_report::evidence::{Cell, Evidence};
+use tombolo_report::evidence::{CellEvidence, Evidence};
 use tombolo_system::RunRecord;
 use tombolo_system::stalls::SHOWN;
 
@@ -52,7 +52,7 @@ impl Plan {
         for (row, (bar, stack)) in stacks.iter().enumerate() {
             let [at] = bar.runs[..] else { continue };
             let run = register.place(self, at, numbers);
-            cells.extend((0..shown.len()).filter(|_| stack.is_some()).map(|column| Cell {
+            cells.extend((0..shown.len()).filter(|_| stack.is_some()).map(|column| CellEvidence {
                 row,
                 column,
                 run,

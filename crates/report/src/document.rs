@@ -312,12 +312,12 @@ pub struct Configuration {
     /// Title, for example `machine hmg-4x4`.
     pub title: String,
     /// All values.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ConfigurationValue>,
 }
 
 /// A value in a machine or design.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ConfigurationValue {
     /// Path, for example `module.l2.size`.
     pub key: String,
     /// Value with its unit.

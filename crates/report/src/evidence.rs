@@ -11,7 +11,7 @@ pub struct Evidence {
     pub repeated: String,
     /// Evidence cells, one for each number with a run or a range.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cells: Vec<Cell>,
+    pub cells: Vec<CellEvidence>,
     /// Remarks on rows, for example about a workload whose work does not follow its footprint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
@@ -19,7 +19,7 @@ pub struct Evidence {
 
 /// Evidence behind a single number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct CellEvidence {
     /// Row index, from 0.
     pub row: usize,
     /// Numeric column index, from 0.
@@ -67,7 +67,7 @@ impl Evidence {
         *self == Evidence::default()
     }
 
-    fn cell(&self, row: usize, column: usize) -> Option<&Cell> {
+    fn cell(&self, row: usize, column: usize) -> Option<&CellEvidence> {
         self.cells.iter().find(|cell| (cell.row, cell.column) == (row, column))
     }
 

@@ -2,7 +2,7 @@
 //! [`csv`](crate::files::csv), by column index: a changed number needs no change in the source.
 
 use crate::document::{ChartKind, Figure};
-use crate::drawing::{COLOURS, KINDS, Layout, SHADES, hue, layout, mark};
+use crate::drawing::{COLOURS, KINDS, PanelLayout, SHADES, hue, layout, mark};
 use crate::files::{ColumnKind, beside};
 use crate::number::brief;
 use crate::page::column;
@@ -76,7 +76,7 @@ const GROWS: &str = "a string takes all";
 /// A chart with rows side by side, in one or more panels.
 struct Rows<'a> {
     figure: &'a Figure,
-    layout: Layout,
+    layout: PanelLayout,
 }
 
 impl Rows<'_> {

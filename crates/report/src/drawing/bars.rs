@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
-use super::categories::{Names, RowPosition};
+use super::categories::{NameLayout, RowPosition};
 use super::frame::{Frame, margin};
 use super::legend::{self, SeriesMark};
 use super::looks::{diamond, diamond_paint, fill, paint, symbol, whisker};
@@ -47,7 +47,7 @@ struct Bars<'a, 's> {
 }
 
 /// Layout of a chart's rows on paper.
-pub(crate) struct Layout {
+pub(crate) struct PanelLayout {
     /// Width of the drawing, in CSS pixels.
     pub(crate) width: f64,
     /// Width of a bar, in CSS pixels.
@@ -59,14 +59,14 @@ pub(crate) struct Layout {
 }
 
 /// Computes the layout of a figure's rows on paper; line charts are laid out with a single bar per row.
-pub(crate) fn layout(figure: &Figure) -> Layout {
+pub(crate) fn layout(figure: &Figure) -> PanelLayout {
     let sheet = Sheet::new(figure, Surface::Paper, &|_| None);
     let bars = if figure.chart.kind == ChartKind::Bars { Bars::of(&sheet) } else { Bars::stacked(&sheet) };
     let (width, bar, panels, _) = bars.layout();
     let panels: Vec<Vec<usize>> = panels.iter().map(|panel| panel.iter().map(|(row, _)| *row).collect()).collect();
     let slot = (bars.shares.bars + bars.shares.gap) * bar;
-    let turn = Names::of(&sheet, &panels.concat(), slot).turn;
-    Layout { width, bar, panels, turn }
+    let turn = NameLayout::of(&sheet, &panels.concat(), slot).turn;
+    PanelLayout { width, bar, panels, turn }
 }
 
 /// Draws the figure.
@@ -141,7 +141,7 @@ impl<'a, 's> Bars<'a, 's> {
             self.beside(&mut canvas, frame, panel, bar);
             let places: Vec<RowPosition> = panel.iter().map(|(row, x)| (*row, left + x * bar + slot / 2.0)).collect();
             let rows: Vec<usize> = panel.iter().map(|(row, _)| *row).collect();
-            let names = Names::of(sheet, &rows, slot);
+            let names = NameLayout::of(sheet, &rows, slot);
             names.draw(&mut canvas, sheet, &places, frame.bottom());
             bottom = frame.bottom() + names.height;
             top = bottom + headroom + 0.4 * font;
@@ -164,7 +164,7 @@ impl<'a, 's> Bars<'a, 's> {
         let all: Vec<usize> = rows.iter().chain(&sums).copied().collect();
         // Names may extend to the left of a panel's first row.
         let left = |bar: f64, panels: &[&[usize]]| {
-            let names = Names::of(sheet, &all, slot * bar);
+            let names = NameLayout::of(sheet, &all, slot * bar);
             let before = panels.iter().map(|rows| names.before(sheet, rows, slot * bar));
             before.fold(margin(sheet, &self.axis, &sheet.y()), f64::max)
         };

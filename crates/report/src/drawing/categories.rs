@@ -8,7 +8,7 @@ pub(super) type RowPosition = (usize, f64);
 
 /// Layout of the names.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Names {
+pub(super) struct NameLayout {
     /// Rotation in degrees.
     pub(super) turn: f64,
     /// Height required below the edge.
@@ -22,9 +22,9 @@ fn width_of_name(sheet: &Sheet<'_>, row: usize) -> f64 {
     width_of(&sheet.label(row), sheet.font) * if sheet.figure.rows[row].summary { BOLD } else { 1.0 }
 }
 
-impl Names {
+impl NameLayout {
     /// Computes the layout of the names of `rows`, each in a slot with the given `width`.
-    pub(super) fn of(sheet: &Sheet<'_>, rows: &[usize], width: f64) -> Names {
+    pub(super) fn of(sheet: &Sheet<'_>, rows: &[usize], width: f64) -> NameLayout {
         let font = sheet.font;
         let longest = rows.iter().map(|row| width_of_name(sheet, *row)).fold(0.0, f64::max);
         let turn: f64 = match width {
@@ -34,7 +34,7 @@ impl Names {
             _ => 90.0,
         };
         let height = longest * turn.to_radians().sin() + 0.8 * font * turn.to_radians().cos() + 0.7 * font;
-        Names { turn, height }
+        NameLayout { turn, height }
     }
 
     /// Returns the room required by the names of `rows`, each in a slot with the given `width`, on the left of the

@@ -2,7 +2,7 @@
 
 use super::Picture;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
-use super::categories::{Names, RowPosition};
+use super::categories::{NameLayout, RowPosition};
 use super::frame::Frame;
 use super::sheet::Sheet;
 
@@ -28,7 +28,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let needed = told.map(|value| width_of(&Sheet::brief(value), font)).fold(2.5 * font, f64::max) + font;
     let room = (sheet.surface.widths()[0] - left - 1.0) / rows.len() as f64;
     let side = needed.max(room.min(6.0 * font)).min(((widest - left) / rows.len() as f64).max(2.5 * font));
-    let names = Names::of(sheet, &rows, side);
+    let names = NameLayout::of(sheet, &rows, side);
     let left = left.max(names.before(sheet, &rows, side));
     let (tall, top) = (2.2 * font, 1.8 * font);
     let mut canvas = Canvas::default();

@@ -3,7 +3,7 @@
 use super::Picture;
 use super::axis::Axis;
 use super::canvas::{Canvas, at};
-use super::categories::{Names, RowPosition};
+use super::categories::{NameLayout, RowPosition};
 use super::frame::{Frame, margin};
 use super::legend::{self, SeriesMark};
 use super::looks::{colour, dashes, diamond, diamond_paint, paint, symbol, whisker};
@@ -27,7 +27,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let gap = gaps.fold(1.0, f64::min) * (rows.len() - 1).max(1) as f64;
     let room = |width: f64| gap * (width - margin(sheet, &axis, &title(sheet, &axis))) / rows.len() as f64;
     let width = widths.iter().copied().find(|width| room(*width) >= ROOM * font).unwrap_or(widths[widths.len() - 1]);
-    let names = Names::of(sheet, &rows, room(width));
+    let names = NameLayout::of(sheet, &rows, room(width));
     let left = margin(sheet, &axis, &title(sheet, &axis)).max(names.before(sheet, &rows, room(width)));
     let mut canvas = Canvas::default();
     let top = legend::draw(&mut canvas, sheet, SeriesMark::Lines, 0.0, width) + 0.8 * font;

@@ -19,7 +19,7 @@ mod looks;
 mod scatter;
 mod sheet;
 
-pub(crate) use bars::{Layout, layout};
+pub(crate) use bars::{PanelLayout, layout};
 pub(crate) use heat::SHADES;
 pub(crate) use looks::{COLOURS, KINDS, LOOKS, hue, mark, patterns};
 pub(crate) use sheet::Surface;

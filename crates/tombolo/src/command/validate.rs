@@ -346,9 +346,9 @@ impl ValidationReport {
         let sampled = self.rows.iter().enumerate().filter(|(_, row)| row.sampled);
         let cell = |(at, row): (usize, &Row)| {
             let (time, error) = (row.simulated_ms, row.sampling_error_ms);
-            evidence::Cell { row: at, column: 1, run: None, range: Some([time - error, time + error]) }
+            evidence::CellEvidence { row: at, column: 1, run: None, range: Some([time - error, time + error]) }
         };
-        let cells: Vec<evidence::Cell> = sampled.map(cell).collect();
+        let cells: Vec<evidence::CellEvidence> = sampled.map(cell).collect();
         let repeated = if cells.is_empty() { "" } else { "the halves of a sample" };
         Evidence { repeated: repeated.to_owned(), cells, remarks: Vec::new() }
     }

@@ -3,7 +3,7 @@
 use super::Comparison;
 use std::collections::BTreeMap;
 use tombolo_experiment::SAMPLES;
-use tombolo_report::evidence::{Cell, Evidence};
+use tombolo_report::evidence::{CellEvidence, Evidence};
 use tombolo_system::Told;
 
 /// Error bounds by design name; `None` if the error is unbounded.
@@ -53,7 +53,7 @@ impl Comparison {
                 let value = values.and_then(|values| values.get(design).copied().flatten());
                 let error = errors.and_then(|errors| errors.get(design).copied().flatten());
                 if let (Some(value), Some(error)) = (value, error.filter(|error| *error > 0.0)) {
-                    cells.push(Cell { row, column, run: None, range: Some([value - error, value + error]) });
+                    cells.push(CellEvidence { row, column, run: None, range: Some([value - error, value + error]) });
                 }
             }
         }
