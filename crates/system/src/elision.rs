@@ -266,14 +266,14 @@ impl BoundaryLogReader<'_> {
         let holds = (self.spec.design.coherence.facts().holds)(&self.spec.design.options());
         let mut oracle = Oracle::new(&arrays, &self.known.pages, self.modules(), holds);
         let needed = self.log.iter().map(|logged| match logged.moment {
-            Moment::Before(index) => oracle.launch(&self.touching(&program.commands()[index])),
+            Moment::Before(index) => oracle.launch(&self.command_accesses(&program.commands()[index])),
             Moment::After(_) => vec![NeededOperations::default(); usize::from(self.modules())],
             Moment::ProgramEnds => oracle.end(),
         });
         Some(needed.collect())
     }
 
-    fn touching(&self, command: &Command) -> Vec<UserAccesses> {
+    fn command_accesses(&self, command: &Command) -> Vec<UserAccesses> {
         let program = &*self.spec.program;
         let size = program.line_size();
         let host = |reads: &[std::ops::Range<u64>], writes: &[std::ops::Range<u64>]| {

@@ -78,8 +78,8 @@ impl EndedRun<'_> {
             return Err(RunError::Stream(StreamError { message: failure.to_owned() }));
         }
         if !beside.processor.is_done() {
-            let stuck = || self.stuck(beside, all);
-            return Err(if self.stats.beyond { RunError::TooLong } else { stuck() });
+            let deadlock = || self.deadlock(beside, all);
+            return Err(if self.stats.beyond { RunError::TooLong } else { deadlock() });
         }
         let host = all.iter().copied().find(|module| module.cpu().is_some());
         let cpu = host.and_then(|module| module.cpu());
@@ -274,7 +274,7 @@ impl EndedRun<'_> {
         Energy::of(&moved, &self.machine.energy)
     }
 
-    fn stuck(&self, beside: &HubView<'_>, modules: &[&dyn ModuleCounters]) -> RunError {
+    fn deadlock(&self, beside: &HubView<'_>, modules: &[&dyn ModuleCounters]) -> RunError {
         let mut lines = vec![beside.processor.waiting()];
         lines.extend(beside.driver.waiting());
         lines.extend(modules.iter().flat_map(|module| module.waiting()));

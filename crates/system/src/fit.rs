@@ -29,12 +29,12 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
         residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
     }
     check_sharing(spec)?;
-    let launches: BTreeSet<_> = program.commands().iter().filter_map(launched).collect();
+    let launches: BTreeSet<_> = program.commands().iter().filter_map(launch_target).collect();
     launches.into_iter().try_for_each(|(kernel, on)| check_launch(spec, &program.kernels()[kernel as usize], on))
 }
 
 /// Kernel and target modules, if the command is a launch.
-fn launched(command: &Command) -> Option<(u32, On)> {
+fn launch_target(command: &Command) -> Option<(u32, On)> {
     match *command {
         Command::Launch { kernel, on, .. } => Some((kernel, on)),
         Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
@@ -85,7 +85,7 @@ fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
             kernel.name
         ));
     }
-    let places: BTreeSet<_> = program.commands().iter().filter_map(placed).collect();
+    let places: BTreeSet<_> = program.commands().iter().filter_map(stream_and_target).collect();
     if places.len() > 1 || places.iter().any(|(_, on)| *on != On::All) {
         return refused(format!(
             "program {}: it launches kernels in several streams or on some GPUs, and design {design} moves memory between \
@@ -121,7 +121,7 @@ pub(crate) fn check_room(spec: &RunSpec, pages: &PageTable) -> Result<(), RunErr
 }
 
 /// Stream and target modules, if the command is a launch.
-fn placed(command: &Command) -> Option<(u32, On)> {
+fn stream_and_target(command: &Command) -> Option<(u32, On)> {
     match *command {
         Command::Launch { stream, on, .. } => Some((stream, on)),
         Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,

@@ -19,12 +19,12 @@ const USUAL: u64 = 1 << 20;
 const CACHES: &str = "/sys/devices/system/cpu/cpu0/cache";
 
 /// True if the machine's simulated state exceeds the caches of a host core: only then do hints save time.
-pub(crate) fn help(machine: &MachineConfig) -> bool {
-    kept(machine) > core_cache(Path::new(CACHES)).unwrap_or(USUAL)
+pub(crate) fn are_useful(machine: &MachineConfig) -> bool {
+    simulated_bytes(machine) > core_cache(Path::new(CACHES)).unwrap_or(USUAL)
 }
 
 /// Approximate host bytes for a machine's simulated arrays: L1s, L2 slices, directories and memory-side caches.
-fn kept(machine: &MachineConfig) -> u64 {
+fn simulated_bytes(machine: &MachineConfig) -> u64 {
     let of_set = |sets: u32, ways: u32| u64::from(sets) * u64::from(ways);
     let (l1, l2, directory) = (convert::l1(machine), convert::l2_slice(machine), convert::directory_slice(machine));
     let slice = of_set(l2.sets, l2.ways) + of_set(directory.sets, directory.ways);
@@ -55,9 +55,9 @@ mod tests {
 
     #[test]
     fn a_machine_of_full_size_exceeds_a_cache_and_a_small_one_does_not() {
-        assert!(kept(&machine(&[])) > 8 << 20, "{} bytes", kept(&machine(&[])));
+        assert!(simulated_bytes(&machine(&[])) > 8 << 20, "{} bytes", simulated_bytes(&machine(&[])));
         let small = [("topology.sms_per_module", "1"), ("l2.bytes", "128KB"), ("directory.entries", "256")];
-        assert!(kept(&machine(&small)) < 1 << 20, "{} bytes", kept(&machine(&small)));
+        assert!(simulated_bytes(&machine(&small)) < 1 << 20, "{} bytes", simulated_bytes(&machine(&small)));
     }
 
     #[test]

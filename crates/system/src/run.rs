@@ -485,7 +485,7 @@ fn modules<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
     let host_machine = host_machine(&built.machine).map(Arc::new);
-    let hints = hints::help(&built.machine);
+    let hints = hints::are_useful(&built.machine);
     let wires = shared.follows.then(|| Arc::new(Wires::new(built, layout)));
     let module = |module| {
         let is_host = layout.host() == Some(module);
@@ -549,7 +549,7 @@ fn build<C: Below<D>, D: Contents>(
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
     let cut = Cut::of(machine, layout, threads, SplitCounts::most(&modules, layout));
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), (watch.clone(), transfers));
-    let partitions = cut.partitions(built, modules, (ways, hub), hints::help(machine));
+    let partitions = cut.partitions(built, modules, (ways, hub), hints::are_useful(machine));
     let mut engine = Engine::new(partitions, cut.homes(machine, layout), cut.lookahead(machine, layout));
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);

@@ -236,7 +236,7 @@ impl Sampler<'_> {
         let Sampler { plan, population, .. } = self;
         let keeps = plan.long(population);
         let ((record, seconds), (again, more)) = (self.run(&keeps)?, self.run(&plan.short)?);
-        let (long, short) = (taken(&keeps, &record.kernels), taken(&plan.short, &again.kernels));
+        let (long, short) = (launch_times(&keeps, &record.kernels), launch_times(&plan.short, &again.kernels));
         let estimate = LaunchTimes { plan, population, long: &long, short: &short }.estimate();
         let ran: f64 = long.iter().sum();
         if (record.time.kernels_s - ran).abs() > ROUNDING * ran {
@@ -250,7 +250,7 @@ impl Sampler<'_> {
             let (all, warm_up) = (percent(error_s), percent(warm_up_s));
             return Ok(Err(format!("a sample says too little: ± {all:.0} %, of which warm-ups {warm_up:.0} %")));
         }
-        Ok(Ok(self.told(record, time, estimate, seconds + more)))
+        Ok(Ok(self.estimated_record(record, time, estimate, seconds + more)))
     }
 
     /// Runs the launches kept in `keeps`; returns the record and the seconds spent on the host.
@@ -263,7 +263,7 @@ impl Sampler<'_> {
     }
 
     /// The record for the launches that ran, with the times estimated for the whole program.
-    fn told(&self, record: RunRecord, time: TimeRecord, estimate: Estimate, wall_s: f64) -> RunRecord {
+    fn estimated_record(&self, record: RunRecord, time: TimeRecord, estimate: Estimate, wall_s: f64) -> RunRecord {
         let Estimate { error_s, warm_up_s, .. } = estimate;
         let counted = self.plan.counted().filter(|counted| *counted).count() as u64;
         let launches = self.plan.certain.len();
@@ -290,7 +290,7 @@ fn much(share: f64) -> String {
 
 /// Seconds during which each launch's kernel was open, indexed by launch, in a run with the launches kept in `keeps`; 0
 /// for launches not in the run.
-fn taken(keeps: &[bool], kernels: &[KernelRecord]) -> Vec<f64> {
+fn launch_times(keeps: &[bool], kernels: &[KernelRecord]) -> Vec<f64> {
     let mut times = kernels.iter().map(|kernel| kernel.end_s - kernel.start_s);
     keeps
         .iter()

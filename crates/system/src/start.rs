@@ -49,7 +49,7 @@ pub(crate) fn fill<C: Below<D>, D: Contents>(
     modules: &mut [Module<C, D>],
 ) -> Result<(), StreamError> {
     if spec.machine.tlb.start == TlbStart::Warm {
-        let held = of_arrays(spec)?;
+        let held = array_pages(spec)?;
         modules.iter_mut().for_each(|module| module.warm_tlbs(&held));
     }
     if spec.machine.host.copies == HostCopies::L2 {
@@ -63,7 +63,7 @@ pub(crate) fn fill<C: Below<D>, D: Contents>(
 }
 
 /// Pages in the program's arrays, ascending; without arrays, the pages accessed by kernels.
-fn of_arrays(spec: &RunSpec) -> Result<Vec<Page>, StreamError> {
+fn array_pages(spec: &RunSpec) -> Result<Vec<Page>, StreamError> {
     let size = spec.machine.page_bytes;
     let arrays = spec.program.arrays().iter().filter(|array| array.bytes > 0);
     let mut pages: Vec<Page> =
@@ -86,12 +86,12 @@ fn copied(program: &dyn Program) -> impl Iterator<Item = (Line, Mask)> + '_ {
     let size = program.line_size();
     copies.flat_map(move |(start, end)| {
         let lines = start / size.bytes()..=(end - 1) / size.bytes();
-        lines.map(move |line| (Line(line), part(line * size.bytes(), (start, end), size)))
+        lines.map(move |line| (Line(line), copied_mask(line * size.bytes(), (start, end), size)))
     })
 }
 
 /// Mask for the bytes between two addresses within the line at `line`, in whole grains.
-fn part(line: u64, (start, end): (u64, u64), size: LineSize) -> Mask {
+fn copied_mask(line: u64, (start, end): (u64, u64), size: LineSize) -> Mask {
     let first = start.saturating_sub(line) / size.grain();
     let last = ((end - line).min(size.bytes()) - 1) / size.grain();
     Mask(u32::MAX >> (31 - (last - first)) << first)
