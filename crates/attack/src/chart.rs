@@ -1,6 +1,6 @@
 //! Message sequence chart of the messages about a test's lines, in the explorer's format.
 
-use crate::setup::{Post, Setup, Spot};
+use crate::setup::{Address, Post, Setup};
 use crate::values::Values;
 use std::fmt::Write;
 use tombolo_check::litmus::Value;
@@ -17,7 +17,7 @@ const WIDTH: usize = 8;
 const ROWS: usize = 120;
 
 /// A row: an arrow between two lifelines, or a mark on a single lifeline.
-struct Row {
+struct ChartRow {
     at: Ps,
     from: usize,
     to: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Chart {
     setup: Setup,
     /// Lifelines: test SMs, then the L2 in each module.
     sms: Vec<Post>,
-    rows: Vec<Row>,
+    rows: Vec<ChartRow>,
     now: Ps,
 }
 
@@ -52,7 +52,7 @@ impl Chart {
 
     fn push(&mut self, from: usize, to: usize, label: String) {
         if self.rows.len() < ROWS {
-            self.rows.push(Row { at: self.now, from, to, label });
+            self.rows.push(ChartRow { at: self.now, from, to, label });
         }
     }
 
@@ -160,7 +160,7 @@ impl Chart {
         self.shows(line).then_some(label)
     }
 
-    fn on_line(&self, line: Line) -> impl Iterator<Item = (&str, Value, Spot)> + '_ {
+    fn on_line(&self, line: Line) -> impl Iterator<Item = (&str, Value, Address)> + '_ {
         let all = self.setup.program.locations.iter().zip(&self.setup.spots);
         all.filter(move |(_, spot)| spot.line == line).map(|(one, spot)| (one.name.as_str(), one.initial, *spot))
     }
@@ -189,7 +189,7 @@ impl Chart {
             let _ = write!(text, "{:^WIDTH$}", format!("L2 m{module}"));
         }
         text.push('\n');
-        for Row { at, from, to, label } in &self.rows {
+        for ChartRow { at, from, to, label } in &self.rows {
             let _ = writeln!(text, "{:>14.3}{}  {label}", at.0 as f64 / 1000.0, lane(columns, *from, *to));
         }
         text

@@ -1,9 +1,9 @@
 //! Draws a single run from a seed.
 
 use crate::host;
-use crate::machine::{Drawing, logarithmic};
-use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew, SlowPort, Spot};
-use crate::values::{CELLS, Cell, UNUSED};
+use crate::machine::{SettingsDraw, logarithmic};
+use crate::setup::{Address, Noise, NoiseOp, Pacing, PacketClass, Post, Setup, Shape, Skew, SlowPort};
+use crate::values::{CELLS, LineCell, UNUSED};
 use tombolo_check::litmus::{Instruction, Location, Placement, Program};
 use tombolo_check::random::Dice;
 use tombolo_design::DesignConfig;
@@ -21,7 +21,7 @@ const NOISE: usize = 8;
 
 /// Focus of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Aim {
+enum RunFocus {
     /// Crowding: every size is small, and much additional traffic runs.
     Crowd,
     /// A race between two messages: warm copies, late writers, polling readers, a single packet class delayed.
@@ -33,10 +33,10 @@ impl Setup {
     pub fn draw(program: &Program, design: &DesignConfig, seed: u64) -> Setup {
         let mut dice = Dice::new(seed, PURPOSE);
         let dice = &mut dice;
-        let aim = dice.pick(&[Aim::Crowd, Aim::Crowd, Aim::Race, Aim::Race, Aim::Race]);
+        let aim = dice.pick(&[RunFocus::Crowd, RunFocus::Crowd, RunFocus::Race, RunFocus::Race, RunFocus::Race]);
         let shape = shape(program, design, dice);
-        let percent = if aim == Aim::Race { dice.pick(&[0, 0, 25]) } else { dice.pick(&[0, 25, 60, 90]) };
-        let settings = Drawing::settings(dice, design, percent);
+        let percent = if aim == RunFocus::Race { dice.pick(&[0, 0, 25]) } else { dice.pick(&[0, 25, 60, 90]) };
+        let settings = SettingsDraw::settings(dice, design, percent);
         let region = dice.pick(&[1, 2, 4, 4]);
         let page_bytes = if dice.percent(50) { 128 * region } else { 4096 };
         let homes = homes(usize::from(shape.gpus * shape.modules), dice);
@@ -96,16 +96,16 @@ fn shuffled(count: usize, dice: &mut Dice) -> Vec<usize> {
 }
 
 /// Places each location on a separate page, or in the region, line or sector with an earlier location.
-fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Spot> {
+fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Address> {
     let together = dice.pick(&[0, 40, 80]);
-    let mut spots: Vec<Spot> = Vec::new();
+    let mut spots: Vec<Address> = Vec::new();
     for page in 0..setup.program.locations.len() as u64 {
-        let alone = Spot { line: first_line(setup, page, dice), cell: Cell(dice.below(CELLS) as u8) };
+        let alone = Address { line: first_line(setup, page, dice), cell: LineCell(dice.below(CELLS) as u8) };
         let beside = |dice: &mut Dice| {
-            let Spot { line, .. } = spots[dice.below(spots.len())];
+            let Address { line, .. } = spots[dice.below(spots.len())];
             let first = line.0 - line.0 % setup.region;
             let line = if dice.percent(40) { line } else { Line(first + dice.below(setup.region as usize) as u64) };
-            Spot { line, cell: Cell(dice.below(CELLS) as u8) }
+            Address { line, cell: LineCell(dice.below(CELLS) as u8) }
         };
         let spot = if !spots.is_empty() && dice.percent(together) { beside(dice) } else { alone };
         spots.push(if spots.contains(&spot) { alone } else { spot });
@@ -140,16 +140,16 @@ fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
 
 /// Delays before some instructions, with a common scale per run from a few cycles to tens of microseconds; some loads
 /// poll. In a race the thread without a thread to wait for may begin late, after copies have been cached.
-fn manners(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Vec<Manner>> {
-    let scale = logarithmic(dice, 1, if aim == Aim::Race { 8 } else { 14 }) as usize;
+fn manners(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Vec<Pacing>> {
+    let scale = logarithmic(dice, 1, if aim == RunFocus::Race { 8 } else { 14 }) as usize;
     let delayed = dice.pick(&[10, 40, 80]);
-    let polls = if aim == Aim::Race { dice.pick(&[80, 100]) } else { dice.pick(&[0, 70]) };
-    let late = if aim == Aim::Race && dice.percent(80) { logarithmic(dice, 1_024, 5) as u32 } else { 0 };
-    let manner = |dice: &mut Dice| Manner {
+    let polls = if aim == RunFocus::Race { dice.pick(&[80, 100]) } else { dice.pick(&[0, 70]) };
+    let late = if aim == RunFocus::Race && dice.percent(80) { logarithmic(dice, 1_024, 5) as u32 } else { 0 };
+    let manner = |dice: &mut Dice| Pacing {
         delay: if dice.percent(delayed) { dice.below(scale + 1) as u32 } else { 0 },
         polls: dice.percent(polls),
     };
-    let mut all: Vec<Vec<Manner>> =
+    let mut all: Vec<Vec<Pacing>> =
         setup.program.threads.iter().map(|thread| thread.code.iter().map(|_| manner(dice)).collect()).collect();
     let first = all.iter_mut().zip(&setup.ranks).find(|(_, rank)| **rank == 0);
     if let Some(manner) = first.and_then(|(manners, _)| manners.first_mut()) {
@@ -186,15 +186,15 @@ fn messages(program: &Program, ranks: &[usize]) -> usize {
 
 /// In most races and some further runs: warps for loading every test line. They run before the test or in the test
 /// kernel, on the test's SMs, once or repeatedly.
-fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
-    if !dice.percent(if aim == Aim::Race { 80 } else { 40 }) {
+fn warmers(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Noise> {
+    if !dice.percent(if aim == RunFocus::Race { 80 } else { 40 }) {
         return Vec::new();
     }
     let kernel = dice.below(setup.lead + 1);
     let scope = dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
     let order = if dice.percent(50) { Order::WEAK } else { Order::relaxed(scope) };
     let (times, pause) = (dice.pick(&[1, 1, 4, 16]), logarithmic(dice, 1, 10) as u32);
-    let once = |spot: &Spot| [NoiseOp::Load(spot.line, Mask::ALL, order), NoiseOp::Delay(pause)];
+    let once = |spot: &Address| [NoiseOp::Load(spot.line, Mask::ALL, order), NoiseOp::Delay(pause)];
     let mut ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.spots.iter().flat_map(once)).collect();
     if dice.percent(25) {
         // Lines in other pages: their directory entries evict the entries of the test's lines.
@@ -212,8 +212,8 @@ fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
 }
 
 /// Delays for one or two packet classes between some modules; in a race long enough for all other packets to overtake.
-fn skews(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Skew> {
-    if aim == Aim::Race {
+fn skews(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Skew> {
+    if aim == RunFocus::Race {
         return (0..dice.pick(&[1, 1, 2])).map(|_| racing_skew(setup, dice)).collect();
     }
     (0..dice.pick(&[0, 0, 1, 2, 3]))
@@ -227,8 +227,8 @@ fn skews(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Skew> {
 }
 
 /// In a third of the races, a slice with slow replies to an SM in the test.
-fn slow(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<SlowPort> {
-    if aim != Aim::Race || !dice.percent(33) {
+fn slow(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<SlowPort> {
+    if aim != RunFocus::Race || !dice.percent(33) {
         return Vec::new();
     }
     let post = dice.pick(&setup.posts[setup.posts.len() - 1]);
@@ -291,8 +291,8 @@ fn any_module(setup: &Setup, dice: &mut Dice) -> ModuleId {
 }
 
 /// Draws warps outside the test: none, a few, or many. In a race noise would evict the copies intended to become stale.
-fn noise(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
-    let most = if aim == Aim::Race { dice.pick(&[0, 0, 0, 2, 4]) } else { dice.pick(&[0, 2, 4, NOISE]) };
+fn noise(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Noise> {
+    let most = if aim == RunFocus::Race { dice.pick(&[0, 0, 0, 2, 4]) } else { dice.pick(&[0, 2, 4, NOISE]) };
     let length = dice.pick(&[2, 6, 24]);
     let scale = logarithmic(dice, 1, 11) as usize;
     (0..dice.below(most + 1))
@@ -336,7 +336,7 @@ fn noise_op(setup: &Setup, scale: usize, dice: &mut Dice) -> NoiseOp {
 
 /// A test line, a line in the test's regions, or any other line.
 fn noise_line(setup: &Setup, dice: &mut Dice) -> Line {
-    let Spot { line, .. } = setup.spots[dice.below(setup.spots.len())];
+    let Address { line, .. } = setup.spots[dice.below(setup.spots.len())];
     let lines = setup.page_bytes / 128;
     match dice.below(10) {
         0..4 => line,

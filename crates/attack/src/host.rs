@@ -3,7 +3,7 @@
 //! Its values come from a separate random stream, therefore runs without a host remain unchanged. A block has few lines
 //! and a stack has few blocks, therefore tests share blocks and noise evicts them.
 
-use crate::machine::{Drawing, SMALL};
+use crate::machine::{SMALL, SettingsDraw};
 use crate::setup::{Setting, Setup};
 use tombolo_check::random::Dice;
 use tombolo_types::ModuleId;
@@ -20,7 +20,7 @@ pub(crate) fn add(setup: &mut Setup, percent: usize, seed: u64) {
     let host = ModuleId(setup.modules());
     setup.has_host = true;
     setup.homes.iter_mut().for_each(|home| *home = host);
-    let mut drawing = Drawing { dice: &mut dice, percent, settings: std::mem::take(&mut setup.settings) };
+    let mut drawing = SettingsDraw { dice: &mut dice, percent, settings: std::mem::take(&mut setup.settings) };
     drawing.stacks(setup.page_bytes, setup.region);
     drawing.last_level_cache();
     drawing.host();
@@ -34,7 +34,7 @@ fn value(settings: &[Setting], path: &str) -> u64 {
     drawn.or_else(small).and_then(|value| value.parse().ok()).expect("a number that every run has")
 }
 
-impl Drawing<'_> {
+impl SettingsDraw<'_> {
     fn set(&mut self, path: &'static str, value: u64) {
         self.settings.push((path, value.to_string()));
     }

@@ -26,16 +26,16 @@ pub(crate) fn logarithmic(dice: &mut Dice, low: u64, octaves: usize) -> u64 {
 }
 
 /// Draws settings for a design.
-pub(crate) struct Drawing<'a> {
+pub(crate) struct SettingsDraw<'a> {
     pub(crate) dice: &'a mut Dice,
     pub(crate) percent: usize,
     pub(crate) settings: Vec<Setting>,
 }
 
-impl Drawing<'_> {
+impl SettingsDraw<'_> {
     /// Settings beyond the machine's shape: each is drawn in `percent` percent of the runs.
     pub(crate) fn settings(dice: &mut Dice, design: &DesignConfig, percent: usize) -> Vec<Setting> {
-        let mut drawing = Drawing { dice, percent, settings: Vec::new() };
+        let mut drawing = SettingsDraw { dice, percent, settings: Vec::new() };
         drawing.latencies();
         drawing.rates();
         drawing.queues();

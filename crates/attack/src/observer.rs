@@ -1,10 +1,10 @@
 //! Observer for a run: receives loaded values, and supplies the values to store.
 
 use crate::chart::Chart;
-use crate::script::{Early, Results, Script};
+use crate::script::{MissingResult, Results, Script};
 use crate::setup::{Post, Setup, SlowPort};
-use crate::staging::{Act, Part, Seat, Staging};
-use crate::values::{Change, Values};
+use crate::staging::{LitmusStreams, ThreadBinding, WarpId, WarpOp};
+use crate::values::{AtomicUpdate, Values};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_check::litmus::{FinalState, Instruction, Location, Value};
@@ -19,17 +19,17 @@ use tombolo_types::{Line, Mask, ModuleId, Ps, SmId};
 const RESULTS: usize = 64;
 
 /// Immutable data, readable by every callback.
-struct Cast {
+struct ObserverContext {
     setup: Setup,
     scripts: Vec<Script>,
-    parts: FxHashMap<Seat, Part>,
+    parts: FxHashMap<WarpId, ThreadBinding>,
     /// The host's operations, in order.
-    hosted: Vec<Part>,
+    hosted: Vec<ThreadBinding>,
 }
 
 /// A resident warp of the test.
-struct Resident {
-    part: Part,
+struct ResidentWarp {
+    part: ThreadBinding,
     /// Index of the warp's next operation.
     next: usize,
     /// By result slot: index of the instruction, or the location's index for the reader.
@@ -38,7 +38,7 @@ struct Resident {
 
 /// Observes a single run.
 pub struct Observer {
-    cast: Cast,
+    cast: ObserverContext,
     state: Mutex<State>,
 }
 
@@ -51,26 +51,31 @@ struct State {
     started: FxHashMap<ModuleId, u32>,
     /// Warps of the next CTA to start on each SM.
     coming: Vec<(WarpSlot, u32)>,
-    warps: FxHashMap<WarpSlot, Resident>,
+    warps: FxHashMap<WarpSlot, ResidentWarp>,
     /// By thread: results returned up to this point.
     results: Vec<Results>,
     /// By location: values at the end.
     memory: Vec<Option<Value>>,
     /// First use of a register before the value's arrival: thread and load.
-    early: Option<(usize, Early)>,
+    early: Option<(usize, MissingResult)>,
     chart: Option<Chart>,
 }
 
 impl Observer {
     /// Creates an observer for a run of `setup`; `charted`: record a message chart.
-    pub(crate) fn new(setup: &Setup, scripts: Vec<Script>, staging: &Staging, charted: bool) -> Arc<Observer> {
+    pub(crate) fn new(setup: &Setup, scripts: Vec<Script>, staging: &LitmusStreams, charted: bool) -> Arc<Observer> {
         let state = State {
             results: scripts.iter().map(|script| vec![None; script.code.len()]).collect(),
             memory: vec![None; setup.program.locations.len()],
             chart: charted.then(|| Chart::new(setup)),
             ..State::default()
         };
-        let cast = Cast { setup: setup.clone(), scripts, parts: staging.parts.clone(), hosted: staging.hosted.clone() };
+        let cast = ObserverContext {
+            setup: setup.clone(),
+            scripts,
+            parts: staging.parts.clone(),
+            hosted: staging.hosted.clone(),
+        };
         Arc::new(Observer { cast, state: Mutex::new(state) })
     }
 
@@ -82,7 +87,7 @@ impl Observer {
     ///
     /// # Errors
     /// The thread, and its load or atomic.
-    pub(crate) fn ending(&self) -> Result<FinalState, (usize, Early)> {
+    pub(crate) fn ending(&self) -> Result<FinalState, (usize, MissingResult)> {
         let state = self.state();
         if let Some(early) = state.early {
             return Err(early);
@@ -90,7 +95,7 @@ impl Observer {
         let ending =
             |(thread, script): (usize, &Script)| script.ending(&state.results[thread]).map_err(|early| (thread, early));
         let registers: Vec<Vec<Value>> = self.cast.scripts.iter().enumerate().map(ending).collect::<Result<_, _>>()?;
-        let missing = |at| (self.cast.scripts.len(), Early(at));
+        let missing = |at| (self.cast.scripts.len(), MissingResult(at));
         let memory: Vec<Value> =
             state.memory.iter().enumerate().map(|(at, value)| value.ok_or(missing(at))).collect::<Result<_, _>>()?;
         Ok(self.cast.setup.program.final_state(&registers, &memory))
@@ -102,7 +107,7 @@ impl Observer {
     }
 }
 
-impl Cast {
+impl ObserverContext {
     fn initial(&self, location: Location) -> Value {
         self.setup.program.locations[usize::from(location.0)].initial
     }
@@ -118,7 +123,7 @@ impl Cast {
 
 impl State {
     /// Records a result's arrival in a slot of a test warp.
-    fn returned(&mut self, cast: &Cast, slot: WarpSlot, result: u8, data: Values) {
+    fn returned(&mut self, cast: &ObserverContext, slot: WarpSlot, result: u8, data: Values) {
         let Some(warp) = self.warps.get(&slot) else { return };
         let Some(at) = warp.bound[usize::from(result)] else { return };
         let thread = warp.part.thread;
@@ -134,15 +139,15 @@ impl State {
     }
 
     /// Advances a test warp: returns the instruction issued at this point.
-    fn issue(&mut self, slot: WarpSlot) -> Option<(usize, Act)> {
+    fn issue(&mut self, slot: WarpSlot) -> Option<(usize, WarpOp)> {
         let warp = self.warps.get_mut(&slot)?;
         let act = *warp.part.acts.get(warp.next)?;
-        warp.next += usize::from(!matches!(act, Act::Polls(_)));
+        warp.next += usize::from(!matches!(act, WarpOp::Polls(_)));
         Some((warp.part.thread, act))
     }
 
     /// Result of a computation; 0 if an input was missing, which is recorded.
-    fn found<T: Default>(&mut self, thread: usize, value: Result<T, Early>) -> T {
+    fn found<T: Default>(&mut self, thread: usize, value: Result<T, MissingResult>) -> T {
         value.unwrap_or_else(|early| {
             self.early.get_or_insert((thread, early));
             T::default()
@@ -164,7 +169,7 @@ impl Watch<Values> for Arc<Observer> {
         let state = &mut *self.state();
         let part = self.cast.hosted[state.hosted].clone();
         state.hosted += 1;
-        state.warps.insert(core, Resident { part, next: 0, bound: [None; RESULTS] });
+        state.warps.insert(core, ResidentWarp { part, next: 0, bound: [None; RESULTS] });
     }
 
     fn warp(&self, slot: WarpSlot, index: u32) {
@@ -183,7 +188,7 @@ impl Watch<Values> for Arc<Observer> {
         for (slot, index) in here {
             match self.cast.parts.get(&(kernel, one.module, own, index)) {
                 Some(part) => {
-                    state.warps.insert(slot, Resident { part: part.clone(), next: 0, bound: [None; RESULTS] });
+                    state.warps.insert(slot, ResidentWarp { part: part.clone(), next: 0, bound: [None; RESULTS] });
                 }
                 None => {
                     state.warps.remove(&slot);
@@ -197,7 +202,7 @@ impl Watch<Values> for Arc<Observer> {
             return;
         }
         if let Some(warp) = self.state().warps.get_mut(&slot)
-            && let Some(Act::Polls(_)) = warp.part.acts.get(warp.next)
+            && let Some(WarpOp::Polls(_)) = warp.part.acts.get(warp.next)
         {
             warp.next += 1;
         }
@@ -208,11 +213,11 @@ impl Watch<Values> for Arc<Observer> {
         // An atomic reserves its result slot at this call; its update is requested later.
         let Some(warp) = state.warps.get_mut(&slot) else { return };
         let at = match warp.part.acts.get(warp.next) {
-            Some(Act::Load(at) | Act::Polls(at) | Act::Atomic(at)) => *at,
-            Some(Act::Store(_)) | None => return,
+            Some(WarpOp::Load(at) | WarpOp::Polls(at) | WarpOp::Atomic(at)) => *at,
+            Some(WarpOp::Store(_)) | None => return,
         };
         warp.bound[usize::from(result)] = Some(at);
-        if !matches!(warp.part.acts[warp.next], Act::Atomic(_)) {
+        if !matches!(warp.part.acts[warp.next], WarpOp::Atomic(_)) {
             state.issue(slot);
         }
     }
@@ -223,7 +228,7 @@ impl Watch<Values> for Arc<Observer> {
 
     fn store(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> Values {
         let state = &mut *self.state();
-        let Some((thread, Act::Store(at))) = state.issue(slot) else { return Values::default() };
+        let Some((thread, WarpOp::Store(at))) = state.issue(slot) else { return Values::default() };
         let script = &self.cast.scripts[thread];
         let Instruction::Store { value, location, .. } = script.code[at] else { return Values::default() };
         let value = script.value(at, value, &state.results[thread]);
@@ -234,17 +239,17 @@ impl Watch<Values> for Arc<Observer> {
         Values::of(value, self.cast.initial(location))
     }
 
-    fn atomic(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> Change {
+    fn atomic(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> AtomicUpdate {
         let state = &mut *self.state();
-        let Some((thread, Act::Atomic(at))) = state.issue(slot) else { return Change::default() };
+        let Some((thread, WarpOp::Atomic(at))) = state.issue(slot) else { return AtomicUpdate::default() };
         let script = &self.cast.scripts[thread];
-        let Instruction::Atomic { update, location, .. } = script.code[at] else { return Change::default() };
+        let Instruction::Atomic { update, location, .. } = script.code[at] else { return AtomicUpdate::default() };
         let update = script.update(at, update, &state.results[thread]);
         let update = state.found(thread, update);
         if let Some(chart) = &mut state.chart {
             chart.issued(slot, thread, at);
         }
-        Change { update, initial: self.cast.initial(location) }
+        AtomicUpdate { update, initial: self.cast.initial(location) }
     }
 
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<Values>) {

@@ -7,7 +7,7 @@ use tombolo_check::litmus::{Instruction, Operand, Placement, Program, Register, 
 
 /// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum ValueSource {
     /// A constant, or a register's initial value.
     Value(Value),
     /// The result of the thread's instruction at this index.
@@ -16,7 +16,7 @@ enum Source {
 
 /// A register was read before the load or atomic at this index in its thread had returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Early(pub(crate) usize);
+pub(crate) struct MissingResult(pub(crate) usize);
 
 /// Results of a thread's loads and atomics, by instruction.
 pub(crate) type Results = Vec<Option<Value>>;
@@ -28,7 +28,7 @@ pub(crate) struct Script {
     pub(crate) code: Vec<Instruction>,
     /// By instruction, then register: source of the value for a read at this instruction. An additional entry marks the
     /// end.
-    registers: Vec<Vec<Source>>,
+    registers: Vec<Vec<ValueSource>>,
 }
 
 /// Converts the threads of a program.
@@ -93,15 +93,15 @@ fn kernels_of(code: &[Instruction]) -> Vec<usize> {
 impl Script {
     fn new(program: &Program, thread: usize) -> Result<Script, &'static str> {
         let code = program.threads[thread].code.clone();
-        let mut registers: Vec<Source> =
-            program.threads[thread].registers.iter().map(|register| Source::Value(register.initial)).collect();
+        let mut registers: Vec<ValueSource> =
+            program.threads[thread].registers.iter().map(|register| ValueSource::Value(register.initial)).collect();
         let mut all = vec![registers.clone()];
         for (at, instruction) in code.iter().enumerate() {
             match *instruction {
                 Instruction::Load { into, .. }
                 | Instruction::Atomic { into: Some(into), .. }
                 | Instruction::Move { into, .. }
-                | Instruction::Compute { into, .. } => registers[usize::from(into.0)] = Source::Result(at),
+                | Instruction::Compute { into, .. } => registers[usize::from(into.0)] = ValueSource::Result(at),
                 Instruction::Branch { .. } | Instruction::Jump { .. } => {
                     return Err("branches: a stream is straight-line code");
                 }
@@ -116,10 +116,10 @@ impl Script {
         Ok(Script { code, registers: all })
     }
 
-    fn source(&self, at: usize, operand: Operand) -> Source {
+    fn source(&self, at: usize, operand: Operand) -> ValueSource {
         match operand {
             Operand::Register(Register(register)) => self.registers[at][usize::from(register)],
-            Operand::Value(value) => Source::Value(value),
+            Operand::Value(value) => ValueSource::Value(value),
         }
     }
 
@@ -127,21 +127,21 @@ impl Script {
     ///
     /// # Errors
     /// If the value has not arrived yet.
-    pub(crate) fn value(&self, at: usize, operand: Operand, results: &Results) -> Result<Value, Early> {
+    pub(crate) fn value(&self, at: usize, operand: Operand, results: &Results) -> Result<Value, MissingResult> {
         self.of(self.source(at, operand), results)
     }
 
-    fn of(&self, source: Source, results: &Results) -> Result<Value, Early> {
+    fn of(&self, source: ValueSource, results: &Results) -> Result<Value, MissingResult> {
         let at = match source {
-            Source::Value(value) => return Ok(value),
-            Source::Result(at) => at,
+            ValueSource::Value(value) => return Ok(value),
+            ValueSource::Result(at) => at,
         };
         match self.code[at] {
             Instruction::Move { value, .. } => self.value(at, value, results),
             Instruction::Compute { operation, left, right, .. } => {
                 Ok(operation.apply(self.value(at, left, results)?, self.value(at, right, results)?))
             }
-            _ => results[at].ok_or(Early(at)),
+            _ => results[at].ok_or(MissingResult(at)),
         }
     }
 
@@ -149,7 +149,7 @@ impl Script {
     ///
     /// # Errors
     /// If an operand has not arrived yet.
-    pub(crate) fn update(&self, at: usize, update: Update, results: &Results) -> Result<Update, Early> {
+    pub(crate) fn update(&self, at: usize, update: Update, results: &Results) -> Result<Update, MissingResult> {
         let constant = |operand| self.value(at, operand, results).map(Operand::Value);
         Ok(match update {
             Update::Apply(operation, operand) => Update::Apply(operation, constant(operand)?),
@@ -164,7 +164,7 @@ impl Script {
     ///
     /// # Errors
     /// If a result never arrived.
-    pub(crate) fn ending(&self, results: &Results) -> Result<Vec<Value>, Early> {
+    pub(crate) fn ending(&self, results: &Results) -> Result<Vec<Value>, MissingResult> {
         let last = self.registers.last().expect("there is one more than instructions");
         last.iter().map(|source| self.of(*source, results)).collect()
     }
@@ -182,8 +182,8 @@ impl Script {
         needs
     }
 
-    fn collect(&self, source: Source, needs: &mut Vec<usize>) {
-        let Source::Result(at) = source else { return };
+    fn collect(&self, source: ValueSource, needs: &mut Vec<usize>) {
+        let ValueSource::Result(at) = source else { return };
         match self.code[at] {
             Instruction::Move { value, .. } => self.collect(self.source(at, value), needs),
             Instruction::Compute { left, right, .. } => {
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_result_that_has_not_come_is_said() {
         let script = script("ld.weak r0, x ;\nst.weak x, r0 ;");
-        assert_eq!(script.ending(&vec![None, None]), Err(Early(0)));
+        assert_eq!(script.ending(&vec![None, None]), Err(MissingResult(0)));
         assert_eq!(script.ending(&vec![Some(3), None]), Ok(vec![5, 3]));
     }
 

@@ -3,7 +3,7 @@
 use crate::report::{Failing, NO_HOST, NOT_PROMISED, NotRun, TimedReport, TimedTest, TimedVerdict};
 use crate::setup::Setup;
 use crate::shrink::shrink;
-use crate::trial::{Failure, Judge, charted, expressible, trial};
+use crate::trial::{Failure, TrialContext, charted, expressible, trial};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,10 +87,10 @@ fn key(case: &Case) -> String {
 }
 
 /// A test with the outcomes allowed by the model, or the reason why it is not run.
-type Judged = Result<(Program, Outcomes), String>;
+type JudgedProgram = Result<(Program, Outcomes), String>;
 
 /// Result of a single run.
-type Verdict = Result<FinalState, Failure>;
+type RunResult = Result<FinalState, Failure>;
 
 impl Attack<'_> {
     /// The test for a run.
@@ -105,21 +105,21 @@ impl Attack<'_> {
 
     /// True if run number `run` is still needed under a design: a design that promises nothing only has to misbehave
     /// once.
-    fn is_due(&self, target: usize, sum: &Sum, run: u64) -> bool {
+    fn is_due(&self, target: usize, sum: &DesignTotals, run: u64) -> bool {
         if self.targets[target].promises_nothing() { sum.first.is_none() } else { run < self.runs }
     }
 }
 
 /// Executes all runs. Reports follow the order of designs, and are identical for any thread count.
 pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
-    let mut sums: Vec<Sum> = attack.targets.iter().map(|_| Sum::default()).collect();
+    let mut sums: Vec<DesignTotals> = attack.targets.iter().map(|_| DesignTotals::default()).collect();
     let nothing = attack.targets.iter().any(Target::promises_nothing);
     let runs = if nothing { attack.runs.max(BLIND_AFTER) } else { attack.runs };
     if attack.cases.is_empty() && !attack.random {
         return attack.targets.iter().zip(sums).map(|(target, sum)| sum.report(attack, target)).collect();
     }
     let listed: BTreeSet<String> = attack.cases.iter().map(key).collect();
-    let mut known: FxHashMap<String, Judged> = FxHashMap::default();
+    let mut known: FxHashMap<String, JudgedProgram> = FxHashMap::default();
     for first in (0..runs).step_by(AT_A_TIME as usize) {
         let seeds: Vec<u64> = (first..runs.min(first + AT_A_TIME)).map(|run| attack.seed.wrapping_add(run)).collect();
         let cases: Vec<Case> = seeds.iter().map(|seed| attack.case(*seed)).collect();
@@ -147,7 +147,7 @@ pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
 }
 
 /// Queries the model for new tests.
-fn judge_new(threads: usize, cases: &[Case], known: &mut FxHashMap<String, Judged>) {
+fn judge_new(threads: usize, cases: &[Case], known: &mut FxHashMap<String, JudgedProgram>) {
     let mut new: Vec<&Case> = cases.iter().filter(|case| !known.contains_key(&key(case))).collect();
     new.sort_unstable_by_key(|case| key(case));
     new.dedup_by_key(|case| key(case));
@@ -155,14 +155,14 @@ fn judge_new(threads: usize, cases: &[Case], known: &mut FxHashMap<String, Judge
     known.extend(new.into_iter().map(key).zip(judged));
 }
 
-fn judge(case: &Case) -> Judged {
+fn judge(case: &Case) -> JudgedProgram {
     let (program, allowed) = case.allowed(CANDIDATES)?;
     expressible(&program).map_err(|reason| format!("no stream expresses {reason}"))?;
     Ok((program, allowed))
 }
 
 /// Executes a run, if it applies: the design may promise nothing to the program.
-fn one(target: &Target, judged: &Judged, seed: u64) -> Result<Verdict, String> {
+fn one(target: &Target, judged: &JudgedProgram, seed: u64) -> Result<RunResult, String> {
     let (program, allowed) = judged.as_ref().map_err(String::clone)?;
     if program.has_host() && !target.config.has_host() {
         return Err(NO_HOST.to_owned());
@@ -171,14 +171,14 @@ fn one(target: &Target, judged: &Judged, seed: u64) -> Result<Verdict, String> {
         return Err(NOT_PROMISED.to_owned());
     }
     let setup = Setup::draw(program, &target.config, seed);
-    Ok(trial(&setup, Judge { design: &target.config, allowed, broken: Broken::default() }))
+    Ok(trial(&setup, TrialContext { design: &target.config, allowed, broken: Broken::default() }))
 }
 
 /// Finds the first run that exposes a broken rule under the attack's first design; returns its seed and failure.
 pub fn catch(attack: &Attack<'_>, rule: impl Into<Broken>) -> Option<(u64, Failure)> {
     let broken = rule.into();
     let target = attack.targets.first()?;
-    let mut known: FxHashMap<String, Judged> = FxHashMap::default();
+    let mut known: FxHashMap<String, JudgedProgram> = FxHashMap::default();
     (0..attack.runs).map(|run| attack.seed.wrapping_add(run)).find_map(|seed| {
         let case = attack.case(seed);
         let (program, allowed) = known.entry(key(&case)).or_insert_with(|| judge(&case)).as_ref().ok()?;
@@ -186,17 +186,17 @@ pub fn catch(attack: &Attack<'_>, rule: impl Into<Broken>) -> Option<(u64, Failu
             return None;
         }
         let setup = Setup::draw(program, &target.config, seed);
-        let judge = Judge { design: &target.config, allowed, broken };
+        let judge = TrialContext { design: &target.config, allowed, broken };
         trial(&setup, judge).err().map(|failure| (seed, failure))
     })
 }
 
 /// Accumulated results for the runs under a design.
 #[derive(Default)]
-struct Sum {
+struct DesignTotals {
     runs: u64,
     /// By [`key`].
-    tests: BTreeMap<String, Seen>,
+    tests: BTreeMap<String, TestTotals>,
     violations: u64,
     first: Option<(Case, u64, Failure)>,
     not_run: BTreeMap<String, BTreeSet<String>>,
@@ -204,7 +204,7 @@ struct Sum {
 
 /// Accumulated results for a test.
 #[derive(Default)]
-struct Seen {
+struct TestTotals {
     name: String,
     random: bool,
     runs: u64,
@@ -212,8 +212,14 @@ struct Seen {
     allowed: usize,
 }
 
-impl Sum {
-    fn add(&mut self, case: &Case, seed: u64, run: Result<Verdict, String>, known: &FxHashMap<String, Judged>) {
+impl DesignTotals {
+    fn add(
+        &mut self,
+        case: &Case,
+        seed: u64,
+        run: Result<RunResult, String>,
+        known: &FxHashMap<String, JudgedProgram>,
+    ) {
         let verdict = match run {
             Ok(verdict) => verdict,
             Err(reason) => {
@@ -260,7 +266,7 @@ impl Sum {
             not_run: not_run.collect(),
             first: self.first.as_ref().filter(|_| shown).map(|(case, seed, failure)| {
                 let (program, allowed) = judge(case).expect("it has been run");
-                let judge = Judge { design: &target.config, allowed: &allowed, broken: Broken::default() };
+                let judge = TrialContext { design: &target.config, allowed: &allowed, broken: Broken::default() };
                 failing(judge, &program, (&case.name, *seed, failure))
             }),
         }
@@ -283,13 +289,13 @@ impl Sum {
 pub fn show(attack: &Attack<'_>, seed: u64, broken: impl Into<Broken>) -> Option<Failing> {
     let (target, case) = (attack.targets.first()?, attack.case(seed));
     let (program, allowed) = judge(&case).ok()?;
-    let judge = Judge { design: &target.config, allowed: &allowed, broken: broken.into() };
+    let judge = TrialContext { design: &target.config, allowed: &allowed, broken: broken.into() };
     let failure = trial(&Setup::draw(&program, &target.config, seed), judge).err()?;
     Some(failing(judge, &program, (&case.name, seed, &failure)))
 }
 
 /// A failing run, minimised and charted.
-fn failing(judge: Judge<'_>, program: &Program, (test, seed, failure): (&str, u64, &Failure)) -> Failing {
+fn failing(judge: TrialContext<'_>, program: &Program, (test, seed, failure): (&str, u64, &Failure)) -> Failing {
     let (small, as_small) = shrink(&Setup::draw(program, judge.design, seed), failure, judge);
     let (_, trace) = charted(&small, judge);
     Failing {

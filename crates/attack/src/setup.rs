@@ -1,6 +1,6 @@
 //! All parameters for a run, as plain data: drawn from a seed, executed, and minimised if the run fails.
 
-use crate::values::Cell;
+use crate::values::LineCell;
 use std::sync::Arc;
 use tombolo_check::litmus::{Location, Placement, Program};
 use tombolo_design::DesignConfig;
@@ -42,16 +42,16 @@ pub struct Post {
 
 /// Address of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct Address {
     /// The line.
     pub line: Line,
     /// The cell within the line.
-    pub cell: Cell,
+    pub cell: LineCell,
 }
 
 /// Pacing of an instruction in a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct Pacing {
     /// Arithmetic instructions executed before the instruction.
     pub delay: u32,
     /// Set if a strong load polls until another thread's store is visible, provided a suitable store exists.
@@ -185,11 +185,11 @@ pub struct Setup {
     /// By page: its home.
     pub homes: Vec<ModuleId>,
     /// By location: its address.
-    pub spots: Vec<Spot>,
+    pub spots: Vec<Address>,
     /// By kernel of the test, then by CTA ([`Setup::ctas`]): the SM for each CTA.
     pub posts: Vec<Vec<Post>>,
     /// By thread, then instruction: its pacing.
-    pub manners: Vec<Vec<Manner>>,
+    pub manners: Vec<Vec<Pacing>>,
     /// Rank by thread: a thread polls only for stores by threads with a smaller rank, therefore no wait cycle arises.
     pub ranks: Vec<usize>,
     /// Kernels executed before the test's kernels.
@@ -270,7 +270,7 @@ impl Setup {
     }
 
     /// Address of a location.
-    pub fn spot(&self, location: Location) -> Spot {
+    pub fn spot(&self, location: Location) -> Address {
         self.spots[usize::from(location.0)]
     }
 
@@ -313,8 +313,8 @@ impl Setup {
 
     fn describe_extras(&self, text: &mut String) {
         for (thread, manners) in self.manners.iter().enumerate() {
-            for (at, Manner { delay, polls }) in
-                manners.iter().enumerate().filter(|(_, one)| **one != Manner::default())
+            for (at, Pacing { delay, polls }) in
+                manners.iter().enumerate().filter(|(_, one)| **one != Pacing::default())
             {
                 let polls = if *polls { ", polls" } else { "" };
                 *text += &format!("thread {thread}, instruction {at}: {delay} arithmetic instructions before{polls}\n");

@@ -1,7 +1,7 @@
 //! Minimises a failing run: each part that the failure does not need is removed.
 
-use crate::setup::{Manner, NoiseOp, Setup};
-use crate::trial::{Failure, Judge, expressible, trial};
+use crate::setup::{NoiseOp, Pacing, Setup};
+use crate::trial::{Failure, TrialContext, expressible, trial};
 use tombolo_check::axiomatic::{Limits, Outcomes, outcomes};
 use tombolo_check::litmus::Instruction;
 
@@ -11,8 +11,8 @@ const TRIES: usize = 400;
 const CANDIDATES: u64 = 1_000_000;
 
 /// Minimises failing setups.
-struct Shrinking<'a> {
-    judge: Judge<'a>,
+struct Minimiser<'a> {
+    judge: TrialContext<'a>,
     best: Setup,
     /// Outcomes that the model allows for the best setup's program.
     allowed: Outcomes,
@@ -21,14 +21,14 @@ struct Shrinking<'a> {
 }
 
 /// Finds a smaller setup with a similar failure, and returns the failure.
-pub fn shrink(setup: &Setup, failure: &Failure, judge: Judge<'_>) -> (Setup, Failure) {
+pub fn shrink(setup: &Setup, failure: &Failure, judge: TrialContext<'_>) -> (Setup, Failure) {
     let (best, allowed) = (setup.clone(), judge.allowed.clone());
-    let mut shrinking = Shrinking { judge, best, allowed, failure: failure.clone(), tries: TRIES };
+    let mut shrinking = Minimiser { judge, best, allowed, failure: failure.clone(), tries: TRIES };
     while shrinking.pass() {}
     (shrinking.best, shrinking.failure)
 }
 
-impl Shrinking<'_> {
+impl Minimiser<'_> {
     /// Tries every removal once; returns true if any succeeded.
     fn pass(&mut self) -> bool {
         let before = self.tries;
@@ -58,7 +58,7 @@ impl Shrinking<'_> {
         );
         smaller |= self.each(|setup| setup.program.threads.len(), remove_thread);
         smaller |= self.each(instructions, remove_instruction);
-        smaller |= self.each(instructions, |setup, at| *manner(setup, at) = Manner::default());
+        smaller |= self.each(instructions, |setup, at| *manner(setup, at) = Pacing::default());
         smaller |= self.each(noise_ops, remove_noise_op);
         smaller |= self.attempt(remove_lead);
         smaller && self.tries < before && self.tries > 0
@@ -98,7 +98,7 @@ impl Shrinking<'_> {
         } else {
             outcomes(&setup.program, &Limits { candidates: CANDIDATES }).ok()?
         };
-        let failure = trial(setup, Judge { allowed: &allowed, ..self.judge }).err()?;
+        let failure = trial(setup, TrialContext { allowed: &allowed, ..self.judge }).err()?;
         failure.is_like(&self.failure).then_some((failure, allowed))
     }
 }
@@ -118,7 +118,7 @@ fn place(setup: &Setup, mut number: usize) -> (usize, usize) {
     unreachable!("numbers count instructions")
 }
 
-fn manner(setup: &mut Setup, number: usize) -> &mut Manner {
+fn manner(setup: &mut Setup, number: usize) -> &mut Pacing {
     let (thread, at) = place(setup, number);
     &mut setup.manners[thread][at]
 }

@@ -2,7 +2,7 @@
 //! final kernel for reading memory.
 
 use crate::script::Script;
-use crate::setup::{Manner, Noise, NoiseOp, Post, Setup, Spot};
+use crate::setup::{Address, Noise, NoiseOp, Pacing, Post, Setup};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use tombolo_check::litmus::{Instruction, Location, Placement};
@@ -15,7 +15,7 @@ use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, ModuleId, Order,
 
 /// Operation of a test warp, in the timing model's request order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum WarpOp {
     /// A load by the instruction at this index.
     Load(usize),
     /// Loads by the instruction at this index, until a load sees its flag.
@@ -28,21 +28,21 @@ pub(crate) enum Act {
 
 /// A test warp in a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ThreadBinding {
     /// Thread of the warp; for the warp that reads final memory, the total number of threads.
     pub(crate) thread: usize,
     /// Warp operations.
-    pub(crate) acts: Vec<Act>,
+    pub(crate) acts: Vec<WarpOp>,
 }
 
 /// Identifies a warp: kernel, module, rank of the CTA within the module, index within the CTA.
-pub(crate) type Seat = (usize, ModuleId, u32, u32);
+pub(crate) type WarpId = (usize, ModuleId, u32, u32);
 
 /// Line size of the machine.
 const LINE: LineSize = LineSize::B128;
 
 /// The streams of a run. Each line forms a separate array.
-pub(crate) struct Staging {
+pub(crate) struct LitmusStreams {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
     /// By kernel, then by CTA in the grid.
@@ -50,11 +50,11 @@ pub(crate) struct Staging {
     /// Each accessed line. This list describes the program's data to the timing model.
     arrays: Vec<ArrayInfo>,
     /// Bindings of test warps to threads.
-    pub(crate) parts: FxHashMap<Seat, Part>,
+    pub(crate) parts: FxHashMap<WarpId, ThreadBinding>,
     /// The host's phases, one per host-thread instruction.
     phases: Vec<HostPhase>,
     /// By phase: the instruction's thread and operation.
-    pub(crate) hosted: Vec<Part>,
+    pub(crate) hosted: Vec<ThreadBinding>,
 }
 
 /// A warp under construction.
@@ -63,7 +63,7 @@ struct Warp {
     ops: Vec<Op>,
     accesses: Vec<Access>,
     tokens: Vec<Token>,
-    part: Option<Part>,
+    part: Option<ThreadBinding>,
     /// Loads and returning atomics up to this point, by instruction. Polls do not count. Their order determines the
     /// distance operand in a use instruction.
     results: Vec<usize>,
@@ -102,7 +102,7 @@ impl Warp {
         }
     }
 
-    fn act(&mut self, act: Act) {
+    fn act(&mut self, act: WarpOp) {
         self.part.get_or_insert_default().acts.push(act);
     }
 
@@ -138,7 +138,7 @@ impl Warp {
 type Awaited = (usize, usize);
 
 /// Generates the streams of a setup.
-struct Writer<'a> {
+struct StreamWriter<'a> {
     setup: &'a Setup,
     scripts: &'a [Script],
     /// By thread: the kernel of each instruction.
@@ -147,10 +147,10 @@ struct Writer<'a> {
     awaited: Vec<Vec<Option<Awaited>>>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(setup: &'a Setup, scripts: &'a [Script]) -> Writer<'a> {
+impl<'a> StreamWriter<'a> {
+    fn new(setup: &'a Setup, scripts: &'a [Script]) -> StreamWriter<'a> {
         let kernels = scripts.iter().map(Script::kernels).collect();
-        let mut writer = Writer { setup, scripts, kernels, awaited: Vec::new() };
+        let mut writer = StreamWriter { setup, scripts, kernels, awaited: Vec::new() };
         let of = |thread: usize| (0..scripts[thread].code.len()).map(|at| writer.awaited(thread, at)).collect();
         writer.awaited = (0..scripts.len()).map(of).collect();
         writer
@@ -199,7 +199,7 @@ impl<'a> Writer<'a> {
 
     /// Stream of a thread in a test kernel.
     fn warp(&self, thread: usize, kernel: usize) -> Warp {
-        let part = Part { thread, acts: Vec::new() };
+        let part = ThreadBinding { thread, acts: Vec::new() };
         let mut warp = Warp { part: Some(part), ..Warp::default() };
         for at in 0..self.scripts[thread].code.len() {
             if self.kernels[thread][at] == kernel {
@@ -210,7 +210,7 @@ impl<'a> Writer<'a> {
     }
 
     fn instruction(&self, warp: &mut Warp, thread: usize, at: usize) {
-        let Manner { delay, .. } = self.setup.manners[thread][at];
+        let Pacing { delay, .. } = self.setup.manners[thread][at];
         warp.delay(delay);
         self.scripts[thread].needs(at).into_iter().for_each(|needed| warp.await_result(needed));
         match self.scripts[thread].code[at] {
@@ -218,14 +218,14 @@ impl<'a> Writer<'a> {
             Instruction::Store { order, location, .. } => {
                 let accesses = self.access(warp, location);
                 warp.ops.push(Op::Store { order: order.into(), accesses });
-                warp.act(Act::Store(at));
+                warp.act(WarpOp::Store(at));
                 self.signal(warp, (thread, at));
             }
             Instruction::Atomic { order, into, location, .. } => {
                 let accesses = self.access(warp, location);
                 let result = if into.is_some() { AtomicResult::Returned } else { AtomicResult::Discarded };
                 warp.ops.push(Op::Atomic { order: order.into(), result, accesses });
-                warp.act(Act::Atomic(at));
+                warp.act(WarpOp::Atomic(at));
                 warp.results.extend(into.map(|_| at));
                 self.signal(warp, (thread, at));
             }
@@ -252,10 +252,10 @@ impl<'a> Writer<'a> {
         if let Some(store) = self.awaited[thread][at] {
             let token = warp.token(self.flag(store).expect("it is polled for here"));
             warp.ops.push(Op::WaitUntil { order: order.into(), access: accesses.start, token });
-            warp.act(Act::Polls(at));
+            warp.act(WarpOp::Polls(at));
         } else {
             warp.ops.push(Op::Load { order: order.into(), accesses });
-            warp.act(Act::Load(at));
+            warp.act(WarpOp::Load(at));
             warp.results.push(at);
         }
     }
@@ -267,18 +267,18 @@ impl<'a> Writer<'a> {
 
     /// Reads every location at run end.
     fn reader(&self) -> Warp {
-        let part = Part { thread: self.scripts.len(), acts: Vec::new() };
+        let part = ThreadBinding { thread: self.scripts.len(), acts: Vec::new() };
         let mut warp = Warp { part: Some(part), ..Warp::default() };
         for location in 0..self.setup.program.locations.len() {
             let accesses = self.access(&mut warp, Location(location as u16));
             warp.ops.push(Op::Load { order: Order::relaxed(Scope::Sys).into(), accesses });
-            warp.act(Act::Load(location));
+            warp.act(WarpOp::Load(location));
         }
         warp
     }
 
     /// Host-thread instructions before a kernel of the run, in order.
-    fn host(&self, kernel: usize) -> Vec<(Part, HostPhase)> {
+    fn host(&self, kernel: usize) -> Vec<(ThreadBinding, HostPhase)> {
         let Some(of_test) = kernel.checked_sub(self.setup.lead) else { return Vec::new() };
         let threads = (0..self.scripts.len()).filter(|thread| self.is_host(*thread));
         let all = threads.flat_map(|thread| (0..self.scripts[thread].code.len()).map(move |at| (thread, at)));
@@ -290,22 +290,22 @@ impl<'a> Writer<'a> {
     }
 
     /// Host phase for a thread's instruction, if it accesses memory.
-    fn phase(&self, (thread, at): (usize, usize)) -> Option<(Part, HostPhase)> {
+    fn phase(&self, (thread, at): (usize, usize)) -> Option<(ThreadBinding, HostPhase)> {
         let bytes = |location: Location| {
-            let Spot { line, cell } = self.setup.spot(location);
+            let Address { line, cell } = self.setup.spot(location);
             let first = line.0 * LINE.bytes() + u64::from(cell.mask().0.trailing_zeros()) * LINE.grain();
             std::iter::once(first..first + LINE.grain()).collect()
         };
         let (act, phase) = match self.scripts[thread].code[at] {
             Instruction::Load { location, .. } => {
-                (Act::Load(at), HostPhase { reads: bytes(location), ..HostPhase::default() })
+                (WarpOp::Load(at), HostPhase { reads: bytes(location), ..HostPhase::default() })
             }
             Instruction::Store { location, .. } => {
-                (Act::Store(at), HostPhase { writes: bytes(location), ..HostPhase::default() })
+                (WarpOp::Store(at), HostPhase { writes: bytes(location), ..HostPhase::default() })
             }
             _ => return None,
         };
-        Some((Part { thread, acts: vec![act] }, phase))
+        Some((ThreadBinding { thread, acts: vec![act] }, phase))
     }
 
     /// The CTAs for a kernel of the run.
@@ -330,11 +330,11 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Staging {
+impl LitmusStreams {
     /// The streams for a setup, under a design with the grid distribution `cut`.
-    pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> Staging {
-        let writer = Writer::new(setup, scripts);
-        let mut staging = Staging {
+    pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> LitmusStreams {
+        let writer = StreamWriter::new(setup, scripts);
+        let mut staging = LitmusStreams {
             kernels: Vec::new(),
             commands: Vec::new(),
             ctas: Vec::new(),
@@ -437,7 +437,7 @@ fn shifted(op: Op, before: u32, tokens: u16) -> Op {
     }
 }
 
-impl Program for Staging {
+impl Program for LitmusStreams {
     fn name(&self) -> &str {
         "litmus"
     }

@@ -3,7 +3,7 @@
 use crate::observer::Observer;
 use crate::script::scripts;
 use crate::setup::Setup;
-use crate::staging::Staging;
+use crate::staging::LitmusStreams;
 use crate::values::Values;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use tombolo_system::{RunSpec, run_watched};
 
 /// Context for judging a run.
 #[derive(Clone, Copy)]
-pub struct Judge<'a> {
+pub struct TrialContext<'a> {
     /// The design.
     pub design: &'a DesignConfig,
     /// Outcomes that the model allows for the run's program.
@@ -77,18 +77,18 @@ pub fn expressible(program: &Program) -> Result<(), &'static str> {
 ///
 /// # Errors
 /// The failure of the run.
-pub fn trial(setup: &Setup, judge: Judge<'_>) -> Result<FinalState, Failure> {
+pub fn trial(setup: &Setup, judge: TrialContext<'_>) -> Result<FinalState, Failure> {
     run(setup, judge, false).0
 }
 
 /// Runs a setup like `trial`, and also returns the message chart.
-pub fn charted(setup: &Setup, judge: Judge<'_>) -> (Result<FinalState, Failure>, String) {
+pub fn charted(setup: &Setup, judge: TrialContext<'_>) -> (Result<FinalState, Failure>, String) {
     run(setup, judge, true)
 }
 
-fn run(setup: &Setup, judge: Judge<'_>, chart: bool) -> (Result<FinalState, Failure>, String) {
+fn run(setup: &Setup, judge: TrialContext<'_>, chart: bool) -> (Result<FinalState, Failure>, String) {
     let scripts = scripts(&setup.program).expect("only programs that streams express are run");
-    let staging = Staging::new(setup, &scripts, judge.design.scheduling.cut());
+    let staging = LitmusStreams::new(setup, &scripts, judge.design.scheduling.cut());
     let observer = Observer::new(setup, scripts, &staging, chart);
     let ended = quietly(|| timed(setup, judge, staging, &observer));
     let verdict = ended.unwrap_or_else(|message| Err(Failure::Panicked(message)));
@@ -96,7 +96,12 @@ fn run(setup: &Setup, judge: Judge<'_>, chart: bool) -> (Result<FinalState, Fail
 }
 
 /// Executes the timed run.
-fn timed(setup: &Setup, judge: Judge<'_>, staging: Staging, observer: &Arc<Observer>) -> Result<FinalState, Failure> {
+fn timed(
+    setup: &Setup,
+    judge: TrialContext<'_>,
+    staging: LitmusStreams,
+    observer: &Arc<Observer>,
+) -> Result<FinalState, Failure> {
     let machine = setup.machine().map_err(|error| Failure::Stopped(error.to_string()))?;
     let spec = RunSpec {
         machine: Arc::new(machine),

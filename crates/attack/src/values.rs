@@ -16,17 +16,17 @@ const GRAINS: [u32; CELLS] = [0, 1, 9, 17];
 
 /// Position within a line for a single location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell(pub u8);
+pub struct LineCell(pub u8);
 
-impl Cell {
+impl LineCell {
     /// Bytes of the cell.
     pub fn mask(self) -> Mask {
         Mask(1 << GRAINS[usize::from(self.0)])
     }
 
     /// The only cell in `mask`, if the mask selects exactly one.
-    fn of(mask: Mask) -> Option<Cell> {
-        (0..CELLS as u8).map(Cell).find(|cell| cell.mask() == mask)
+    fn of(mask: Mask) -> Option<LineCell> {
+        (0..CELLS as u8).map(LineCell).find(|cell| cell.mask() == mask)
     }
 }
 
@@ -44,14 +44,14 @@ impl Values {
     }
 
     /// Value of the location in `cell`, given the initial value `initial`.
-    pub fn value(&self, cell: Cell, initial: Value) -> Value {
+    pub fn value(&self, cell: LineCell, initial: Value) -> Value {
         self.0[usize::from(cell.0)].wrapping_add(initial)
     }
 }
 
 /// Update of a location by an atomic. All operands are constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct AtomicUpdate {
     /// Function applied to the old value.
     pub update: Update,
     /// Initial value of the location.
@@ -59,7 +59,7 @@ pub struct Change {
 }
 
 impl Data for Values {
-    type Update = Change;
+    type Update = AtomicUpdate;
 
     fn merge(&mut self, from: Values, mask: Mask) {
         for (cell, grain) in GRAINS.into_iter().enumerate() {
@@ -69,9 +69,9 @@ impl Data for Values {
         }
     }
 
-    fn update(&mut self, change: Change, mask: Mask) -> Values {
+    fn update(&mut self, change: AtomicUpdate, mask: Mask) -> Values {
         let before = *self;
-        if let Some(cell) = Cell::of(mask) {
+        if let Some(cell) = LineCell::of(mask) {
             let new = change.update.apply(self.value(cell, change.initial), &[]);
             self.0[usize::from(cell.0)] = new.wrapping_sub(change.initial);
         }
@@ -83,10 +83,10 @@ impl Contents for Values {
     type Note<T: Noted> = ();
     type Watch = Arc<Observer>;
 
-    fn exchange(self, mask: Mask) -> Change {
+    fn exchange(self, mask: Mask) -> AtomicUpdate {
         // Cells store the difference from the initial contents.
-        let value = Cell::of(mask).map_or(0, |cell| self.value(cell, 0));
-        Change { update: Update::Exchange(Operand::Value(value)), initial: 0 }
+        let value = LineCell::of(mask).map_or(0, |cell| self.value(cell, 0));
+        AtomicUpdate { update: Update::Exchange(Operand::Value(value)), initial: 0 }
     }
 }
 
@@ -99,22 +99,22 @@ mod tests {
     fn a_merge_takes_the_cells_of_its_mask_alone() {
         let mut values = Values::of(1, 0);
         values.merge(Values::of(2, 0), Mask(0xff));
-        assert_eq!([0, 1, 2, 3].map(|cell| values.value(Cell(cell), 0)), [2, 2, 1, 1]);
+        assert_eq!([0, 1, 2, 3].map(|cell| values.value(LineCell(cell), 0)), [2, 2, 1, 1]);
     }
 
     #[test]
     fn an_update_changes_its_cell_from_the_initial_value_on() {
         let mut values = Values::default();
-        let change = Change { update: Update::Apply(Arithmetic::Add, Operand::Value(3)), initial: 7 };
-        let before = values.update(change, Cell(2).mask());
-        assert_eq!((before.value(Cell(2), 7), values.value(Cell(2), 7)), (7, 10));
-        assert_eq!(values.value(Cell(1), 7), 7);
+        let change = AtomicUpdate { update: Update::Apply(Arithmetic::Add, Operand::Value(3)), initial: 7 };
+        let before = values.update(change, LineCell(2).mask());
+        assert_eq!((before.value(LineCell(2), 7), values.value(LineCell(2), 7)), (7, 10));
+        assert_eq!(values.value(LineCell(1), 7), 7);
     }
 
     #[test]
     fn an_update_of_unused_bytes_changes_no_cell() {
         let mut values = Values::of(5, 0);
-        values.update(Change::default(), UNUSED);
+        values.update(AtomicUpdate::default(), UNUSED);
         assert_eq!(values, Values::of(5, 0));
     }
 }

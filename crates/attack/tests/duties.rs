@@ -6,7 +6,7 @@
 
 use tombolo_attack::{Attack, Target, attack, catch};
 use tombolo_check::explore::{
-    Config, Layout, MAX_GPUS, Room, Shape, Sharing, Start, Verdict, gpus_of, is_hierarchical, layouts, run,
+    ClientResources, Config, Layout, MAX_GPUS, Shape, Sharing, Start, Verdict, gpus_of, is_hierarchical, layouts, run,
 };
 use tombolo_check::litmus::{FinalState, Program};
 use tombolo_check::verify::Case;
@@ -24,7 +24,7 @@ struct Duty {
     /// A shipped shape for exposing the broken duty.
     shape: &'static str,
     /// Resource limits of block clients, if the explorer exposes the duty only with few resources.
-    room: Option<Room>,
+    room: Option<ClientResources>,
     /// Timed runs, from seed 1, until the broken duty shows (measured, plus half this number again, at least ten); or
     /// the reason why none shows it.
     timed: Result<u64, &'static str>,
@@ -52,7 +52,7 @@ const DUTIES: [Duty; 12] = [
         rule: BrokenRule::RequestPassesDeferred,
         design: "umh",
         shape: "CoWR+queue.gpu",
-        room: Some(Room { registers: 1, ways: None }),
+        room: Some(ClientResources { registers: 1, ways: None }),
         timed: Err("it takes more blocks than a shape has: `system/tests/runs/blocks.rs` times it"),
     },
     Duty {

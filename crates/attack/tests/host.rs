@@ -35,7 +35,7 @@ fn designs_with_a_host_keep_their_promise() {
 
 /// Detection of a broken NMOESI rule in timed runs under `umh`: within the given number of runs from 1 (several times
 /// the first detecting run).
-enum Shows {
+enum RuleDetection {
     /// In runs over all shipped tests and random programs.
     InAll(u64),
     /// In runs over shipped tests with this word in their names.
@@ -45,28 +45,28 @@ enum Shows {
 }
 
 /// Expected detection of a rule; or the reason why timed runs do not detect it. The explorer detects each.
-fn expected(rule: BrokenNmoesi) -> Result<Shows, &'static str> {
+fn expected(rule: BrokenNmoesi) -> Result<RuleDetection, &'static str> {
     Ok(match rule {
-        BrokenNmoesi::SharedBytesEvictedSilently => Shows::InAll(200),
-        BrokenNmoesi::StoreKeepsExclusive | BrokenNmoesi::HomeSuppliesOverOwner => Shows::InAll(240),
-        BrokenNmoesi::OwnerKeptWhenShared => Shows::InAll(240),
-        BrokenNmoesi::SharedGrantedAlone => Shows::In("K-", 240),
-        BrokenNmoesi::RefusedAndSent | BrokenNmoesi::GrantedBeforeGivenUp => Shows::InAll(20),
-        BrokenNmoesi::ForwardAnsweredWithoutBlock => Shows::In("MP+readers", 1480),
-        BrokenNmoesi::InvalidationMissesL2 | BrokenNmoesi::HolderNotRecorded => Shows::InAll(20),
-        BrokenNmoesi::SentBackAnswersNothing => Shows::InAll(120),
-        BrokenNmoesi::OthersOverOwn => Shows::BesideHost(720),
-        BrokenNmoesi::TakesOwnerAlone | BrokenNmoesi::AtomicShares => Shows::InAll(1000),
-        BrokenNmoesi::MergeKeepsSharers | BrokenNmoesi::ReleaseSkipsMerge => Shows::InAll(240),
-        BrokenNmoesi::MergeSkipsOwned => Shows::In("K-", 100),
-        BrokenNmoesi::MergeKeepsOwnCopy => Shows::In("K-", 160),
-        BrokenNmoesi::MergeIgnoresMask | BrokenNmoesi::DirtyEvictedSilently => Shows::InAll(200),
-        BrokenNmoesi::OwnerMergedLast => Shows::BesideHost(1080),
-        BrokenNmoesi::StaleWriteBackCounts => Shows::In("K-", 2840),
-        BrokenNmoesi::PeerOvertakenInstalls => Shows::InAll(880),
-        BrokenNmoesi::CoherentLoadHitsShared | BrokenNmoesi::CoherentStoreShares => Shows::BesideHost(80),
-        BrokenNmoesi::LaunchSkipsMerge => Shows::BesideHost(20),
-        BrokenNmoesi::EndsWithoutMerge => Shows::InAll(1240),
+        BrokenNmoesi::SharedBytesEvictedSilently => RuleDetection::InAll(200),
+        BrokenNmoesi::StoreKeepsExclusive | BrokenNmoesi::HomeSuppliesOverOwner => RuleDetection::InAll(240),
+        BrokenNmoesi::OwnerKeptWhenShared => RuleDetection::InAll(240),
+        BrokenNmoesi::SharedGrantedAlone => RuleDetection::In("K-", 240),
+        BrokenNmoesi::RefusedAndSent | BrokenNmoesi::GrantedBeforeGivenUp => RuleDetection::InAll(20),
+        BrokenNmoesi::ForwardAnsweredWithoutBlock => RuleDetection::In("MP+readers", 1480),
+        BrokenNmoesi::InvalidationMissesL2 | BrokenNmoesi::HolderNotRecorded => RuleDetection::InAll(20),
+        BrokenNmoesi::SentBackAnswersNothing => RuleDetection::InAll(120),
+        BrokenNmoesi::OthersOverOwn => RuleDetection::BesideHost(720),
+        BrokenNmoesi::TakesOwnerAlone | BrokenNmoesi::AtomicShares => RuleDetection::InAll(1000),
+        BrokenNmoesi::MergeKeepsSharers | BrokenNmoesi::ReleaseSkipsMerge => RuleDetection::InAll(240),
+        BrokenNmoesi::MergeSkipsOwned => RuleDetection::In("K-", 100),
+        BrokenNmoesi::MergeKeepsOwnCopy => RuleDetection::In("K-", 160),
+        BrokenNmoesi::MergeIgnoresMask | BrokenNmoesi::DirtyEvictedSilently => RuleDetection::InAll(200),
+        BrokenNmoesi::OwnerMergedLast => RuleDetection::BesideHost(1080),
+        BrokenNmoesi::StaleWriteBackCounts => RuleDetection::In("K-", 2840),
+        BrokenNmoesi::PeerOvertakenInstalls => RuleDetection::InAll(880),
+        BrokenNmoesi::CoherentLoadHitsShared | BrokenNmoesi::CoherentStoreShares => RuleDetection::BesideHost(80),
+        BrokenNmoesi::LaunchSkipsMerge => RuleDetection::BesideHost(20),
+        BrokenNmoesi::EndsWithoutMerge => RuleDetection::InAll(1240),
         BrokenNmoesi::GivenNotAwaited => return Err("its race is narrow: 3000 runs did not meet it"),
     })
 }
@@ -74,7 +74,7 @@ fn expected(rule: BrokenNmoesi) -> Result<Shows, &'static str> {
 #[test]
 fn broken_rules_of_nmoesi_are_seen_in_timed_runs() {
     let shows = |rule: BrokenNmoesi| expected(rule).ok().map(|shows| (rule, shows));
-    let rules: Vec<(BrokenNmoesi, Shows)> = BrokenNmoesi::ALL.into_iter().filter_map(shows).collect();
+    let rules: Vec<(BrokenNmoesi, RuleDetection)> = BrokenNmoesi::ALL.into_iter().filter_map(shows).collect();
     std::thread::scope(|scope| {
         for half in [0, 1] {
             let rules = rules.iter().skip(half).step_by(2);
@@ -83,15 +83,15 @@ fn broken_rules_of_nmoesi_are_seen_in_timed_runs() {
     });
 }
 
-fn assert_seen(rule: BrokenNmoesi, shows: &Shows) {
+fn assert_seen(rule: BrokenNmoesi, shows: &RuleDetection) {
     let named = |cases: Vec<Case>, word: &str| -> Vec<Case> {
         let holds = |case: &Case| case.file.as_ref().is_some_and(|file| file.contains(word));
         cases.into_iter().filter(holds).collect()
     };
     let (cases, random, runs) = match *shows {
-        Shows::InAll(runs) => (shipped(), true, runs),
-        Shows::In(word, runs) => (named(shipped(), word), false, runs),
-        Shows::BesideHost(runs) => (named(Case::host(), "K-host"), false, runs),
+        RuleDetection::InAll(runs) => (shipped(), true, runs),
+        RuleDetection::In(word, runs) => (named(shipped(), word), false, runs),
+        RuleDetection::BesideHost(runs) => (named(Case::host(), "K-host"), false, runs),
     };
     let targets = [Target::new(&described("umh", &[]))];
     let run = Attack { targets: &targets, cases: &cases, random, seed: 1, runs, threads: 1 };

@@ -119,7 +119,7 @@ fn a_design_that_promises_nothing_is_seen_to_misbehave() {
 /// Detection of a broken rule in timed runs: under a design to which the rule applies, with all shipped tests or with
 /// tests whose names contain a word. `until` is several times the first detecting run, because each additional shipped
 /// test changes the drawn runs.
-struct Shows {
+struct RuleDetection {
     design: &'static str,
     /// The first run. If thousands of runs show nothing, the range is skipped.
     from: u64,
@@ -128,8 +128,8 @@ struct Shows {
 }
 
 /// Expected detection of a rule; or the reason why timed runs do not detect it. The explorer detects each.
-fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
-    let late = |design, from, until, tests| Ok(Shows { design, from, until, tests });
+fn expected(rule: BrokenRule) -> Result<RuleDetection, &'static str> {
+    let late = |design, from, until, tests| Ok(RuleDetection { design, from, until, tests });
     let of = |design, until, tests| late(design, 1, until, tests);
     match rule {
         BrokenRule::AcquireKeepsL1 => of("hmg", 220, ""),
@@ -184,12 +184,12 @@ fn broken_rules_that_show_soon_are_seen_in_timed_runs() {
     assert_all_seen(&shown_rules(|shows| shows.until <= SOON));
 }
 
-fn shown_rules(wanted: impl Fn(&Shows) -> bool) -> Vec<(BrokenRule, Shows)> {
+fn shown_rules(wanted: impl Fn(&RuleDetection) -> bool) -> Vec<(BrokenRule, RuleDetection)> {
     let shows = |rule: BrokenRule| expected(rule).ok().filter(&wanted).map(|shows| (rule, shows));
     BrokenRule::ALL.into_iter().filter_map(shows).collect()
 }
 
-fn assert_all_seen(rules: &[(BrokenRule, Shows)]) {
+fn assert_all_seen(rules: &[(BrokenRule, RuleDetection)]) {
     let halves = [0, 1].map(|half| rules.iter().skip(half).step_by(2));
     std::thread::scope(|scope| {
         for half in halves {
@@ -198,7 +198,7 @@ fn assert_all_seen(rules: &[(BrokenRule, Shows)]) {
     });
 }
 
-fn assert_seen(rule: BrokenRule, &Shows { design, from, until, tests }: &Shows) {
+fn assert_seen(rule: BrokenRule, &RuleDetection { design, from, until, tests }: &RuleDetection) {
     let of_word = |case: &Case| case.file.as_ref().is_some_and(|file| file.contains(tests));
     let cases: Vec<Case> = shipped().into_iter().filter(of_word).collect();
     let targets = [Target::new(&described(design))];

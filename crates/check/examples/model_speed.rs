@@ -8,7 +8,7 @@ use tombolo_check::random::{OPERATIONS, program, stratum};
 
 /// Measurements for programs with a given number of operations. Times in microseconds.
 #[derive(Default)]
-struct Row {
+struct TimingRow {
     programs: usize,
     states: usize,
     candidates: u64,
@@ -20,7 +20,7 @@ fn main() {
     let mut arguments =
         std::env::args().skip(1).map(|argument| argument.parse().expect("programs and seed are numbers"));
     let (programs, seed) = (arguments.next().unwrap_or(10_000), arguments.next().unwrap_or(7));
-    let mut rows: Vec<Row> = (0..=OPERATIONS).map(|_| Row::default()).collect();
+    let mut rows: Vec<TimingRow> = (0..=OPERATIONS).map(|_| TimingRow::default()).collect();
     let mut worst = (0, 0);
     for index in 0..programs {
         let program = program(seed, index);

@@ -77,7 +77,7 @@ pub fn stratum(index: u64) -> Stratum {
 /// Program `index` of the series `seed`.
 pub fn program(seed: u64, index: u64) -> Program {
     let mut dice = Dice::new(seed, index);
-    let mut program = Draft::new(stratum(index), &mut dice).finish();
+    let mut program = ProgramDraft::new(stratum(index), &mut dice).finish();
     program.name = format!("random-{seed}-{index}");
     program
 }
@@ -124,7 +124,7 @@ impl Dice {
 
 /// Preferred role of a thread.
 #[derive(Clone, Copy)]
-enum Part {
+enum ThreadRole {
     /// Writes data, then flags.
     Producer,
     /// Reads flags, then data.
@@ -133,19 +133,19 @@ enum Part {
     Free,
 }
 
-impl Part {
+impl ThreadRole {
     /// Percentages for loads and for stores among the operations; the remainder are atomics.
     fn mix(self) -> (usize, usize) {
         match self {
-            Part::Producer => (10, 72),
-            Part::Consumer => (72, 10),
-            Part::Free => (42, 40),
+            ThreadRole::Producer => (10, 72),
+            ThreadRole::Consumer => (72, 10),
+            ThreadRole::Free => (42, 40),
         }
     }
 }
 
 /// A program under construction.
-struct Draft<'a> {
+struct ProgramDraft<'a> {
     dice: &'a mut Dice,
     program: Program,
     operations: usize,
@@ -162,8 +162,8 @@ struct Draft<'a> {
     fresh: Value,
 }
 
-impl Draft<'_> {
-    fn new(stratum: Stratum, dice: &mut Dice) -> Draft<'_> {
+impl ProgramDraft<'_> {
+    fn new(stratum: Stratum, dice: &mut Dice) -> ProgramDraft<'_> {
         let (gpus, ctas) = (dice.below(4) + 1, dice.below(2) + 1);
         let threads: Vec<Thread> = (0..stratum.threads)
             .map(|number| Thread {
@@ -188,7 +188,7 @@ impl Draft<'_> {
             initial: 0,
             value_type: None,
         });
-        Draft {
+        ProgramDraft {
             program: Program { name: String::new(), locations: locations.collect(), threads },
             operations: stratum.operations,
             scope: Scope::Sys,
@@ -208,9 +208,9 @@ impl Draft<'_> {
             let part = self.part(thread);
             let mut accesses: Vec<usize> = (0..count).map(|_| self.draw(&mut locations)).collect();
             match part {
-                Part::Producer => accesses.sort_unstable(),
-                Part::Consumer => accesses.sort_unstable_by(|one, other| other.cmp(one)),
-                Part::Free => {}
+                ThreadRole::Producer => accesses.sort_unstable(),
+                ThreadRole::Consumer => accesses.sort_unstable_by(|one, other| other.cmp(one)),
+                ThreadRole::Free => {}
             }
             for location in accesses {
                 self.operation(thread, part, Location(location as u16));
@@ -233,12 +233,12 @@ impl Draft<'_> {
     }
 
     /// Chooses a thread's role. If messages are passed, the first thread produces and the last thread consumes.
-    fn part(&mut self, thread: usize) -> Part {
+    fn part(&mut self, thread: usize) -> ThreadRole {
         match thread {
-            _ if !self.messages => Part::Free,
-            0 => Part::Producer,
-            _ if thread + 1 == self.program.threads.len() => Part::Consumer,
-            _ => self.dice.pick(&[Part::Producer, Part::Consumer, Part::Free, Part::Free]),
+            _ if !self.messages => ThreadRole::Free,
+            0 => ThreadRole::Producer,
+            _ if thread + 1 == self.program.threads.len() => ThreadRole::Consumer,
+            _ => self.dice.pick(&[ThreadRole::Producer, ThreadRole::Consumer, ThreadRole::Free, ThreadRole::Free]),
         }
     }
 
@@ -273,7 +273,7 @@ impl Draft<'_> {
         drawn
     }
 
-    fn operation(&mut self, thread: usize, part: Part, location: Location) {
+    fn operation(&mut self, thread: usize, part: ThreadRole, location: Location) {
         if !self.program.threads[thread].code.is_empty() && self.dice.percent(self.fences) {
             let semantics = self.dice.pick(&[Semantics::AcquireRelease, Semantics::SequentiallyConsistent]);
             let order = Order::new(semantics, self.drawn_scope());

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// Computes the final states of `program` under sequential consistency. Returns `None` if the interleavings reach more
 /// than `limit` states. Barriers and kernel boundaries wait exactly as in the model. Loops are executed.
 pub fn interleavings(program: &Program, limit: usize) -> Option<BTreeSet<FinalState>> {
-    let start = Machine::new(program);
+    let start = SequentialMachine::new(program);
     let mut seen = FxHashSet::from_iter([start.clone()]);
     let mut open = vec![start];
     let mut ended = BTreeSet::new();
@@ -29,15 +29,15 @@ pub fn interleavings(program: &Program, limit: usize) -> Option<BTreeSet<FinalSt
 
 /// Threads over a single memory without caches.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Machine {
-    threads: Vec<Progress>,
+struct SequentialMachine {
+    threads: Vec<ThreadPosition>,
     registers: Vec<Vec<Value>>,
     memory: Vec<Value>,
 }
 
 /// Position of a thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Progress {
+struct ThreadPosition {
     /// Index of the thread's next instruction.
     next: usize,
     /// Kernel boundaries passed.
@@ -46,11 +46,11 @@ struct Progress {
     barriers: usize,
 }
 
-impl Machine {
-    fn new(program: &Program) -> Machine {
+impl SequentialMachine {
+    fn new(program: &Program) -> SequentialMachine {
         let initial = |thread: &Thread| thread.registers.iter().map(|register| register.initial).collect();
-        Machine {
-            threads: vec![Progress::default(); program.threads.len()],
+        SequentialMachine {
+            threads: vec![ThreadPosition::default(); program.threads.len()],
             registers: program.threads.iter().map(initial).collect(),
             memory: program.locations.iter().map(|location| location.initial).collect(),
         }
@@ -92,7 +92,7 @@ impl Machine {
     }
 
     /// Executes the next instruction of `thread`; returns `None` if the thread has ended or must wait.
-    fn step(&self, program: &Program, thread: usize) -> Option<Machine> {
+    fn step(&self, program: &Program, thread: usize) -> Option<SequentialMachine> {
         let instruction = self.next(program, thread)?;
         let mut after = self.clone();
         let progress = &mut after.threads[thread];

@@ -6,7 +6,7 @@
 //! caches, if the program fits into the L2s, hold the data left by its launches (or by the last launch, if the launches
 //! are long).
 
-use crate::suite::{Body, Case, HostCopy};
+use crate::suite::{Case, HostCopy, TimedBody};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thiserror::Error;
@@ -204,7 +204,7 @@ impl Estimator {
 
     /// Launch overhead in seconds: the first kernel starts on an idle machine, each further kernel after its
     /// predecessor.
-    fn launching(&self, launches: u64, body: &Body) -> f64 {
+    fn launching(&self, launches: u64, body: &TimedBody) -> f64 {
         let host = &self.machine.host;
         let (first, next) = (host.launch_latency.seconds(), host.dependent_launch_latency.seconds());
         match launches + body.fills {
@@ -218,7 +218,7 @@ impl Estimator {
     }
 
     /// Duration of all copies in seconds, executed sequentially.
-    fn copying(&self, body: &Body) -> f64 {
+    fn copying(&self, body: &TimedBody) -> f64 {
         let host = &self.machine.host;
         let seconds = |copy: &HostCopy| {
             if copy.to_device && copy.bytes <= WRITTEN_BYTES {
@@ -328,8 +328,8 @@ mod tests {
     #[test]
     fn a_round_of_the_host_costs_more_than_a_launch() {
         let estimator = estimator(true);
-        let rounds = Body { rounds: true, ..Body::default() };
-        assert!(estimator.launching(3, &rounds) > 5.0 * estimator.launching(3, &Body::default()));
-        assert_eq!(estimator.launching(0, &Body::default()), 0.0);
+        let rounds = TimedBody { rounds: true, ..TimedBody::default() };
+        assert!(estimator.launching(3, &rounds) > 5.0 * estimator.launching(3, &TimedBody::default()));
+        assert_eq!(estimator.launching(0, &TimedBody::default()), 0.0);
     }
 }

@@ -100,8 +100,8 @@ impl Shipped {
 /// not above zero. The error states the line and the expected content.
 pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
     let (all, shipped) = (lines(file, text)?, lines(MI300A_NAME, MI300A)?);
-    let measurement = |(row, (place, by_place)): (&Line<'_>, (usize, bool))| {
-        let Line { line, benchmark, size, measured_ms } = *row;
+    let measurement = |(row, (place, by_place)): (&TableRow<'_>, (usize, bool))| {
+        let TableRow { line, benchmark, size, measured_ms } = *row;
         let wrong = |message| MeasuredError { file: file.to_owned(), line, message };
         let case = suite::case(benchmark, size, place).map_err(wrong)?;
         let refused = |error: WorkloadError| wrong(format!("{benchmark} {size}: {error}"));
@@ -115,14 +115,14 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
 
 /// A table row in text form.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct TableRow<'a> {
     line: usize,
     benchmark: &'a str,
     size: &'a str,
     measured_ms: f64,
 }
 
-fn lines<'a>(file: &str, text: &'a str) -> Result<Vec<Line<'a>>, MeasuredError> {
+fn lines<'a>(file: &str, text: &'a str) -> Result<Vec<TableRow<'a>>, MeasuredError> {
     let fail = |line: usize, message: String| MeasuredError { file: file.to_owned(), line, message };
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let (first, heading) =
@@ -144,7 +144,7 @@ fn lines<'a>(file: &str, text: &'a str) -> Result<Vec<Line<'a>>, MeasuredError> 
         let measured_ms = time.parse().ok().filter(|time: &f64| time.is_finite() && *time > 0.0);
         let measured_ms = measured_ms
             .ok_or_else(|| fail(line, format!("min_ms is {time:?}; expected a time above 0 in milliseconds")))?;
-        all.push(Line { line, benchmark, size, measured_ms });
+        all.push(TableRow { line, benchmark, size, measured_ms });
     }
     if all.is_empty() {
         return Err(fail(first, "there is no row below the heading".to_owned()));
@@ -159,7 +159,7 @@ fn cells(line: &str) -> Vec<&str> {
 
 /// For each row in `rows`: its index among the measured rows with an equal size, and a flag for the presence of further
 /// rows with this size. Groups with few rows are matched against the shipped table.
-fn places_in_sizes(rows: &[Line<'_>], shipped: &[Line<'_>]) -> Vec<(usize, bool)> {
+fn places_in_sizes(rows: &[TableRow<'_>], shipped: &[TableRow<'_>]) -> Vec<(usize, bool)> {
     let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (index, row) in rows.iter().enumerate() {
         groups.entry((row.benchmark, row.size)).or_default().push(index);

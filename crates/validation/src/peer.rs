@@ -16,7 +16,7 @@ const AHEAD: u8 = 16;
 
 /// Transfer direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum TransferDirection {
     /// Loads from the peer's memory.
     Read,
     /// Stores to the peer's memory.
@@ -30,7 +30,7 @@ pub enum Way {
 /// # Errors
 /// Errors from the run.
 pub fn moved(
-    way: Way,
+    way: TransferDirection,
     mib: u64,
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
@@ -41,7 +41,7 @@ pub fn moved(
     // An equal number of lines for each warp.
     let part = (mib << 20) / line / (sms * WARPS) * WARPS;
     let all = sms * part;
-    if way == Way::Copy {
+    if way == TransferDirection::Copy {
         return copied(all, machine);
     }
     let place = |gpu| match gpu {
@@ -50,8 +50,8 @@ pub fn moved(
         _ => Cta::new(),
     };
     let access = |warp: &mut Warp<'_>, line| match way {
-        Way::Read => _ = warp.load([line], Order::WEAK).use_result(AHEAD),
-        Way::Write | Way::Copy => _ = warp.write([line]),
+        TransferDirection::Read => _ = warp.load([line], Order::WEAK).use_result(AHEAD),
+        TransferDirection::Write | TransferDirection::Copy => _ = warp.write([line]),
     };
     let of = |cta| if cta < sms { Cta::sharing(cta * part..(cta + 1) * part, WARPS, access) } else { Cta::new() };
     let program =

@@ -10,7 +10,7 @@
 use self::Quantity::{Cycles, Gigabytes};
 use crate::estimate::EstimateError;
 use crate::pattern::{Pattern, accessed};
-use crate::peer::{Way, moved};
+use crate::peer::{TransferDirection, moved};
 use serde::Serialize;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
@@ -274,7 +274,7 @@ impl Probe {
         // A single length is compared with zero.
         let (long, short) = match &runs?[..] {
             [short, long] => (*long, *short),
-            runs => (runs[0], Moved::default()),
+            runs => (runs[0], TransferAmount::default()),
         };
         let (time_s, amount) = (long.time_s - short.time_s, long.amount - short.amount);
         let limit = self.limit(machine);
@@ -319,7 +319,8 @@ impl Probe {
             Level::Pattern(_) => return None,
             Level::Peer => {
                 let header = machine.messages.header_bytes.0;
-                let carried = if self.way() == Way::Copy { machine.copy.payload.0 } else { machine.line.bytes() };
+                let carried =
+                    if self.way() == TransferDirection::Copy { machine.copy.payload.0 } else { machine.line.bytes() };
                 let packet = (carried + header).next_multiple_of(machine.messages.flit_bytes);
                 rate(machine.gpu_link.rate) * carried as f64 / packet as f64
             }
@@ -328,26 +329,31 @@ impl Probe {
     }
 
     /// Transfer direction for a probe of a peer GPU's memory.
-    fn way(&self) -> Way {
+    fn way(&self) -> TransferDirection {
         match self.parameters {
-            [] => Way::Read,
-            [(_, "copy"), ..] => Way::Copy,
-            [_, ..] => Way::Write,
+            [] => TransferDirection::Read,
+            [(_, "copy"), ..] => TransferDirection::Copy,
+            [_, ..] => TransferDirection::Write,
         }
     }
 
     /// Runs the probe at the given length.
-    fn run(&self, length: &str, machine: &Arc<MachineConfig>, design: &DesignConfig) -> Result<Moved, EstimateError> {
+    fn run(
+        &self,
+        length: &str,
+        machine: &Arc<MachineConfig>,
+        design: &DesignConfig,
+    ) -> Result<TransferAmount, EstimateError> {
         if let Level::Pattern(pattern) = self.level {
             let length = length.parse().expect("lengths of probes are numbers");
             let (time_s, amount) = accessed(pattern, length, machine, design)?;
-            return Ok(Moved { time_s, amount });
+            return Ok(TransferAmount { time_s, amount });
         }
         if self.level == Level::Peer {
             let way = self.way();
             let mib = length.parse().expect("lengths of probes are numbers");
             let (time_s, amount) = moved(way, mib, machine, design)?;
-            return Ok(Moved { time_s, amount });
+            return Ok(TransferAmount { time_s, amount });
         }
         let workload = find(if self.quantity == Quantity::Cycles { "chase" } else { "bandwidth" })?;
         let given = self.parameters.iter().copied().chain([(self.length.0, length)]);
@@ -369,13 +375,13 @@ impl Probe {
         let moved = (record.dram.read_bytes + record.dram.write_bytes) as f64;
         let is_stream = self.quantity == Quantity::Gigabytes && self.level == Level::Dram;
         let amount = if is_stream { asked.min(moved) } else { asked };
-        Ok(Moved { time_s: record.gpus.iter().map(|gpu| gpu.busy_s).fold(0.0, f64::max), amount })
+        Ok(TransferAmount { time_s: record.gpus.iter().map(|gpu| gpu.busy_s).fold(0.0, f64::max), amount })
     }
 }
 
 /// Amount transferred by a run.
 #[derive(Clone, Copy, Debug, Default)]
-struct Moved {
+struct TransferAmount {
     /// Seconds from the first CTA launch until the last served request.
     time_s: f64,
     /// Steps or bytes.
@@ -468,7 +474,7 @@ mod tests {
             assert!((0.95..=1.0).contains(&share), "{name}: {simulated:.1} GB/s, {share} of what a link carries");
             let ratio = simulated / published;
             // docs/validation.md explains the larger deviation of copies.
-            let most = if probe.way() == Way::Copy { 1.15 } else { 1.1 };
+            let most = if probe.way() == TransferDirection::Copy { 1.15 } else { 1.1 };
             assert!((0.95..most).contains(&ratio), "{name}: {simulated:.1}, published {published}");
         }
     }

@@ -8,12 +8,12 @@ pub struct Case {
     /// Workload parameters.
     pub parameters: Vec<(String, String)>,
     /// Contents of the timed body in addition to the kernels.
-    pub body: Body,
+    pub body: TimedBody,
 }
 
 /// Host work between the two events that time a body, in addition to kernel launches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Body {
+pub struct TimedBody {
     /// Blocking copies between pageable host memory and the device.
     pub copies: Vec<HostCopy>,
     /// Device memory fills: tiny runtime kernels.
@@ -36,18 +36,18 @@ pub struct HostCopy {
 
 /// Information in a size: the numbers, and the index among measured rows with an equal size. The index distinguishes
 /// rows with equal sizes but different inputs.
-struct Size<'a> {
+struct ParsedSize<'a> {
     numbers: &'a [u64],
     place: usize,
 }
 
 /// A benchmark: a name, the form of the sizes (`#` for a number), the form in readable notation, and a case; `None` if
 /// the numbers are inconsistent.
-struct Entry {
+struct BenchmarkEntry {
     name: &'static str,
     forms: &'static [&'static str],
     shown: &'static str,
-    case: fn(&Size<'_>) -> Option<Case>,
+    case: fn(&ParsedSize<'_>) -> Option<Case>,
 }
 
 /// Average degrees for the graphs in bfs rows that show no degree, in measurement order.
@@ -57,9 +57,9 @@ const fn entry(
     name: &'static str,
     forms: &'static [&'static str],
     shown: &'static str,
-    case: fn(&Size<'_>) -> Option<Case>,
-) -> Entry {
-    Entry { name, forms, shown, case }
+    case: fn(&ParsedSize<'_>) -> Option<Case>,
+) -> BenchmarkEntry {
+    BenchmarkEntry { name, forms, shown, case }
 }
 
 /// Saturating product for sizes claimed by a table; the workload rejects excessive sizes.
@@ -67,7 +67,7 @@ fn product(factors: &[u64]) -> u64 {
     factors.iter().fold(1, |product, factor| product.saturating_mul(*factor))
 }
 
-static SUITE: [Entry; 24] = [
+static SUITE: [BenchmarkEntry; 24] = [
     entry("vectoradd", &["#"], "N", |size| kernels("vectoradd", &[("elements", size.numbers[0])])),
     entry("relu", &["#"], "N", |size| kernels("relu", &[("elements", size.numbers[0])])),
     entry("memcopy_h2d", &["#MB"], "mMB", |size| host_copy(size.numbers[0], true)),
@@ -156,7 +156,7 @@ pub(crate) fn case(benchmark: &str, size: &str, place: usize) -> Result<Case, St
         format!("no benchmark is called {benchmark}; there are {}", names().collect::<Vec<_>>().join(", "))
     })?;
     let numbers = entry.forms.iter().find_map(|form| fit(form, size));
-    let case = numbers.and_then(|numbers| (entry.case)(&Size { numbers: &numbers, place }));
+    let case = numbers.and_then(|numbers| (entry.case)(&ParsedSize { numbers: &numbers, place }));
     case.ok_or_else(|| format!("a size of {benchmark} is {}, not {size}", entry.shown))
 }
 
@@ -176,7 +176,7 @@ fn fit(form: &str, size: &str) -> Option<Vec<u64>> {
 }
 
 /// Side length of a square; its two sides come first in the size.
-fn square(size: &Size<'_>) -> Option<u64> {
+fn square(size: &ParsedSize<'_>) -> Option<u64> {
     let [side, other, ..] = *size.numbers else { return None };
     (side == other).then_some(side)
 }
@@ -188,7 +188,7 @@ fn parameter(key: &str, value: &impl ToString) -> (String, String) {
 /// A case with kernels only.
 fn kernels(workload: &'static str, parameters: &[(&str, u64)]) -> Option<Case> {
     let parameters = parameters.iter().map(|(key, value)| parameter(key, value)).collect();
-    Some(Case { workload, parameters, body: Body::default() })
+    Some(Case { workload, parameters, body: TimedBody::default() })
 }
 
 /// Copies with the given sizes from the host, followed by kernels.
@@ -200,7 +200,7 @@ fn with_copies(workload: &'static str, parameters: &[(&str, u64)], copies: Vec<u
 
 /// Lets the host wait for the end of the case.
 fn synchronized(case: Option<Case>) -> Option<Case> {
-    case.map(|case| Case { body: Body { synchronizes: true, ..case.body }, ..case })
+    case.map(|case| Case { body: TimedBody { synchronizes: true, ..case.body }, ..case })
 }
 
 /// A copy with `mib` MiB between host and device.
@@ -212,7 +212,7 @@ fn host_copy(mib: u64, to_device: bool) -> Option<Case> {
 }
 
 /// An image and a filter.
-fn filtered(workload: &'static str, size: &Size<'_>) -> Option<Case> {
+fn filtered(workload: &'static str, size: &ParsedSize<'_>) -> Option<Case> {
     let [side, other, filter, height] = *size.numbers else { return None };
     (side == other && filter == height).then(|| kernels(workload, &[("side", side), ("filter", filter)]))?
 }

@@ -1,7 +1,7 @@
 //! Decides if every barrier in a program can open.
 
 use super::ModelError;
-use super::paths::{self, Step};
+use super::paths::{self, PathStep};
 use crate::litmus::{Instruction, Program, Thread};
 
 /// True if, on every combination of paths, the threads of each CTA reach equal barriers in equal order within each
@@ -22,7 +22,7 @@ pub(crate) fn barriers_meet(program: &Program) -> Result<bool, ModelError> {
 }
 
 /// The barriers and kernel boundaries that a thread reaches along `path`.
-fn meetings(thread: &Thread, path: &[Step]) -> Vec<Instruction> {
+fn meetings(thread: &Thread, path: &[PathStep]) -> Vec<Instruction> {
     let meets =
         |instruction: &Instruction| matches!(instruction, Instruction::Barrier { .. } | Instruction::KernelBoundary);
     path.iter().map(|step| thread.code[step.at]).filter(meets).collect()

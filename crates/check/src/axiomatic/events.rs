@@ -4,7 +4,7 @@
 //! atomic contributes a read and then a write.
 
 use super::ModelError;
-use super::paths::Step;
+use super::paths::PathStep;
 use super::relation::{CAPACITY, Relation, Set, has, members, only};
 use super::symbolic::{Assumption, Expression, Expressions};
 use crate::litmus::{Instruction, LocationDeclaration, Operand, Placement, Program, Thread, Update, Value};
@@ -12,7 +12,7 @@ use tombolo_types::{Order, Semantics};
 
 /// Effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum EventKind {
     /// Reads a location (an index).
     Read(usize),
     /// Writes a location (an index).
@@ -25,7 +25,7 @@ enum Kind {
 /// An event in a thread, or an initial write, which belongs to no thread.
 #[derive(Clone, Copy, Debug)]
 struct Event {
-    kind: Kind,
+    kind: EventKind,
     order: Order,
     /// Index of the thread.
     thread: Option<usize>,
@@ -35,8 +35,8 @@ struct Event {
 impl Event {
     fn location(&self) -> Option<usize> {
         match self.kind {
-            Kind::Read(location) | Kind::Write(location) => Some(location),
-            Kind::Fence | Kind::Barrier(_) | Kind::KernelBoundary => None,
+            EventKind::Read(location) | EventKind::Write(location) => Some(location),
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::KernelBoundary => None,
         }
     }
 
@@ -100,7 +100,7 @@ pub(super) struct Events {
 
 impl Events {
     /// Lays out the events in `program` with each thread on a path from `paths`.
-    pub(super) fn new(program: &Program, paths: &[&[Step]]) -> Result<Events, ModelError> {
+    pub(super) fn new(program: &Program, paths: &[&[PathStep]]) -> Result<Events, ModelError> {
         let size = program.locations.len() + paths_size(program, paths);
         if size > CAPACITY {
             return Err(ModelError::Size { events: size, limit: CAPACITY });
@@ -142,7 +142,7 @@ impl Events {
         for (location, declaration) in program.locations.iter().enumerate() {
             let value = events.expressions.constant(declaration.initial);
             let placement = Placement::Cta { gpu: tombolo_types::GpuId(0), cta: 0 };
-            let event = Event { kind: Kind::Write(location), order: Order::WEAK, thread: None, placement };
+            let event = Event { kind: EventKind::Write(location), order: Order::WEAK, thread: None, placement };
             events.push(event, value);
         }
         events
@@ -155,9 +155,9 @@ impl Events {
             self.accesses[location] |= only(index);
         }
         match event.kind {
-            Kind::Write(location) => self.writes[location] |= only(index),
-            Kind::Read(_) => self.reads |= only(index),
-            Kind::Fence | Kind::Barrier(_) | Kind::KernelBoundary => {}
+            EventKind::Write(location) => self.writes[location] |= only(index),
+            EventKind::Read(_) => self.reads |= only(index),
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::KernelBoundary => {}
         }
         self.events.push(event);
         self.written.push(value);
@@ -177,12 +177,12 @@ impl Events {
         }
         for event in self.locations..self.events.len() {
             match self.events[event].kind {
-                Kind::Write(location) => self.release_heads[event] = self.heads_of_release(event, location),
-                Kind::Read(location) => {
+                EventKind::Write(location) => self.release_heads[event] = self.heads_of_release(event, location),
+                EventKind::Read(location) => {
                     self.acquire_heads[event] = self.heads_of_acquire(event, location);
                     self.sources[event] = self.sources_of(event, location);
                 }
-                Kind::Fence | Kind::Barrier(_) | Kind::KernelBoundary => {}
+                EventKind::Fence | EventKind::Barrier(_) | EventKind::KernelBoundary => {}
             }
         }
     }
@@ -217,9 +217,9 @@ impl Events {
     fn same_barrier(&self, first: usize, second: usize) -> bool {
         let (a, b) = (&self.events[first], &self.events[second]);
         let meets = match a.kind {
-            Kind::Barrier(_) => a.placement.shares_cta(b.placement),
-            Kind::KernelBoundary => true,
-            Kind::Read(_) | Kind::Write(_) | Kind::Fence => false,
+            EventKind::Barrier(_) => a.placement.shares_cta(b.placement),
+            EventKind::KernelBoundary => true,
+            EventKind::Read(_) | EventKind::Write(_) | EventKind::Fence => false,
         };
         meets && a.kind == b.kind && a.thread != b.thread && self.occurrence(first) == self.occurrence(second)
     }
@@ -229,7 +229,7 @@ impl Events {
         let this = &self.events[event];
         let (mut boundaries, mut alike) = (0, 0);
         for other in self.events[..event].iter().filter(|other| other.thread == this.thread) {
-            if other.kind == Kind::KernelBoundary {
+            if other.kind == EventKind::KernelBoundary {
                 (boundaries, alike) = (boundaries + 1, 0);
             } else if other.kind == this.kind {
                 alike += 1;
@@ -245,8 +245,8 @@ impl Events {
         let mut heads = if releases(write) { only(write) } else { 0 };
         if self.events[write].strong() {
             for earlier in (self.locations..write).filter(|earlier| self.program_order.holds(*earlier, write)) {
-                let head = matches!(self.events[earlier].kind, Kind::Fence)
-                    || self.events[earlier].kind == Kind::Write(location);
+                let head = matches!(self.events[earlier].kind, EventKind::Fence)
+                    || self.events[earlier].kind == EventKind::Write(location);
                 if head && releases(earlier) {
                     heads |= only(earlier);
                 }
@@ -262,8 +262,8 @@ impl Events {
         let mut heads = if acquires(read) { only(read) } else { 0 };
         if self.events[read].strong() {
             for later in members(self.program_order.rows[read]) {
-                let head =
-                    matches!(self.events[later].kind, Kind::Fence) || self.events[later].kind == Kind::Read(location);
+                let head = matches!(self.events[later].kind, EventKind::Fence)
+                    || self.events[later].kind == EventKind::Read(location);
                 if head && acquires(later) {
                     heads |= only(later);
                 }
@@ -306,8 +306,8 @@ impl Events {
 }
 
 /// Total event count along `paths`.
-fn paths_size(program: &Program, paths: &[&[Step]]) -> usize {
-    let of_step = |thread: &Thread, step: &Step| match thread.code[step.at] {
+fn paths_size(program: &Program, paths: &[&[PathStep]]) -> usize {
+    let of_step = |thread: &Thread, step: &PathStep| match thread.code[step.at] {
         Instruction::Load { .. }
         | Instruction::Store { .. }
         | Instruction::Fence { .. }
@@ -339,7 +339,7 @@ impl<'a> Executor<'a> {
         Executor { events, index, thread, registers, control: 0 }
     }
 
-    fn run(mut self, path: &[Step]) {
+    fn run(mut self, path: &[PathStep]) {
         for step in path {
             self.step(self.thread.code[step.at], step.taken);
         }
@@ -365,9 +365,9 @@ impl<'a> Executor<'a> {
                     self.registers[usize::from(into.0)] = old;
                 }
             }
-            Instruction::Fence { order } => self.mark(Kind::Fence, order),
-            Instruction::Barrier { id } => self.mark(Kind::Barrier(id), Order::WEAK),
-            Instruction::KernelBoundary => self.mark(Kind::KernelBoundary, Order::WEAK),
+            Instruction::Fence { order } => self.mark(EventKind::Fence, order),
+            Instruction::Barrier { id } => self.mark(EventKind::Barrier(id), Order::WEAK),
+            Instruction::KernelBoundary => self.mark(EventKind::KernelBoundary, Order::WEAK),
             Instruction::Move { into, value } => self.registers[usize::from(into.0)] = self.operand(value),
             Instruction::Compute { operation, into, left, right } => {
                 let (left, right) = (self.operand(left), self.operand(right));
@@ -403,24 +403,24 @@ impl<'a> Executor<'a> {
         }
     }
 
-    fn event(&self, kind: Kind, order: Order) -> Event {
+    fn event(&self, kind: EventKind, order: Order) -> Event {
         Event { kind, order, thread: Some(self.index), placement: self.thread.placement }
     }
 
     fn read(&mut self, location: usize, order: Order) -> (usize, Expression) {
-        let event = self.event(Kind::Read(location), order);
+        let event = self.event(EventKind::Read(location), order);
         let value = self.events.expressions.read(self.events.len());
         (self.events.push(event, value), value)
     }
 
     fn write(&mut self, location: usize, order: Order, value: Expression) -> usize {
-        let event = self.event(Kind::Write(location), order);
+        let event = self.event(EventKind::Write(location), order);
         let write = self.events.push(event, value);
         self.events.depends[write] = self.events.expressions.reads(value) | self.control;
         write
     }
 
-    fn mark(&mut self, kind: Kind, order: Order) {
+    fn mark(&mut self, kind: EventKind, order: Order) {
         let none = self.events.expressions.constant(0);
         let event = self.event(kind, order);
         self.events.push(event, none);

@@ -122,4 +122,4 @@ pub fn outcomes(program: &Program, limits: &Limits) -> Result<Outcomes, ModelErr
 }
 
 /// A final state as stored by the search: see [`FinalState`].
-type State = Box<[Value]>;
+type StateValues = Box<[Value]>;

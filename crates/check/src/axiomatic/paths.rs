@@ -8,7 +8,7 @@ pub(super) const LIMIT: usize = 4096;
 
 /// An instruction that a thread executes along a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct PathStep {
     /// Index into the thread's code.
     pub(super) at: usize,
     /// For a branch: true if it is taken.
@@ -16,12 +16,12 @@ pub(super) struct Step {
 }
 
 /// Instructions executed by a single thread, without jumps.
-pub(super) type Path = Vec<Step>;
+pub(super) type Path = Vec<PathStep>;
 
 /// Calls `visit` with every combination that picks a path for each thread.
 pub(super) fn for_each(
     program: &Program,
-    mut visit: impl FnMut(&[&[Step]]) -> Result<(), ModelError>,
+    mut visit: impl FnMut(&[&[PathStep]]) -> Result<(), ModelError>,
 ) -> Result<(), ModelError> {
     let mut paths = Vec::new();
     let mut combinations = 1_usize;
@@ -35,7 +35,7 @@ pub(super) fn for_each(
     }
     for index in 0..combinations {
         let mut rest = index;
-        let mut chosen: Vec<&[Step]> = Vec::with_capacity(paths.len());
+        let mut chosen: Vec<&[PathStep]> = Vec::with_capacity(paths.len());
         for found in &paths {
             chosen.push(&found[rest % found.len()]);
             rest /= found.len();
@@ -64,13 +64,13 @@ fn paths_of(thread: &Thread) -> Result<Vec<Path>, ModelError> {
             Instruction::Jump { target } => open.push((target, path)),
             Instruction::Branch { target, .. } => {
                 let mut taken = path.clone();
-                taken.push(Step { at, taken: true });
-                path.push(Step { at, taken: false });
+                taken.push(PathStep { at, taken: true });
+                path.push(PathStep { at, taken: false });
                 open.push((target, taken));
                 open.push((at + 1, path));
             }
             _ => {
-                path.push(Step { at, taken: false });
+                path.push(PathStep { at, taken: false });
                 open.push((at + 1, path));
             }
         }

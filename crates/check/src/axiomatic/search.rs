@@ -4,13 +4,13 @@ use super::axioms::Execution;
 use super::events::Events;
 use super::relation::members;
 use super::symbolic::Evaluator;
-use super::{ModelError, State};
+use super::{ModelError, StateValues};
 use crate::litmus::Value;
 use rustc_hash::FxHashSet;
 
 /// Final states found up to this point, over all paths through a program.
 pub(super) struct Search {
-    found: FxHashSet<State>,
+    found: FxHashSet<StateValues>,
     candidates: u64,
     limit: u64,
 }
@@ -25,7 +25,7 @@ impl Search {
     }
 
     /// The final states found, in no particular order.
-    pub(super) fn into_found(self) -> impl Iterator<Item = State> {
+    pub(super) fn into_found(self) -> impl Iterator<Item = StateValues> {
         self.found.into_iter()
     }
 

@@ -10,7 +10,7 @@ use crate::litmus::{Arithmetic, Comparison, Value};
 pub(super) struct Expression(u32);
 
 #[derive(Clone, Copy, Debug)]
-enum Node {
+enum ExpressionNode {
     Constant(Value),
     /// Value returned by a read event.
     Read(u8),
@@ -35,35 +35,35 @@ pub(super) struct Assumption {
 /// All expressions of a straight-line program; operands precede their users.
 #[derive(Debug, Default)]
 pub(super) struct Expressions {
-    nodes: Vec<Node>,
+    nodes: Vec<ExpressionNode>,
     /// Per expression: the reads on which its value depends.
     reads: Vec<Set>,
 }
 
 impl Expressions {
-    fn push(&mut self, node: Node, reads: Set) -> Expression {
+    fn push(&mut self, node: ExpressionNode, reads: Set) -> Expression {
         self.nodes.push(node);
         self.reads.push(reads);
         Expression(u32::try_from(self.nodes.len() - 1).expect("a path has fewer than 2^32 expressions"))
     }
 
     pub(super) fn constant(&mut self, value: Value) -> Expression {
-        self.push(Node::Constant(value), 0)
+        self.push(ExpressionNode::Constant(value), 0)
     }
 
     pub(super) fn read(&mut self, event: usize) -> Expression {
         debug_assert!(event < CAPACITY);
-        self.push(Node::Read(event as u8), only(event))
+        self.push(ExpressionNode::Read(event as u8), only(event))
     }
 
     pub(super) fn compute(&mut self, operation: Arithmetic, left: Expression, right: Expression) -> Expression {
         let reads = self.reads(left) | self.reads(right);
-        self.push(Node::Compute(operation, left, right), reads)
+        self.push(ExpressionNode::Compute(operation, left, right), reads)
     }
 
     pub(super) fn swap(&mut self, old: Expression, compare: Expression, new: Expression) -> Expression {
         let reads = self.reads(old) | self.reads(compare) | self.reads(new);
-        self.push(Node::Swap { old, compare, new }, reads)
+        self.push(ExpressionNode::Swap { old, compare, new }, reads)
     }
 
     /// The reads on which `expression` depends.
@@ -92,10 +92,10 @@ impl<'a, F: Fn(usize) -> Expression> Evaluator<'a, F> {
             return value;
         }
         let value = match self.expressions.nodes[index] {
-            Node::Constant(value) => value,
-            Node::Read(event) => self.value((self.source)(usize::from(event))),
-            Node::Compute(operation, left, right) => operation.apply(self.value(left), self.value(right)),
-            Node::Swap { old, compare, new } => {
+            ExpressionNode::Constant(value) => value,
+            ExpressionNode::Read(event) => self.value((self.source)(usize::from(event))),
+            ExpressionNode::Compute(operation, left, right) => operation.apply(self.value(left), self.value(right)),
+            ExpressionNode::Swap { old, compare, new } => {
                 let old = self.value(old);
                 if self.value(compare) == old { self.value(new) } else { old }
             }

@@ -1,13 +1,13 @@
 //! Interface to the memory system below the L1s, for threads and SMs, independent from the protocol.
 
 use super::scene::Scene;
-use super::state::{FlatRegister, Fronts, Violation};
+use super::state::{FlatRegister, FrontEnds, Violation};
 use super::values::Values;
 use tombolo_protocol::{Action, Plan, Protocol, Request};
 use tombolo_types::ModuleId;
 
 /// A machine with a memory system below its L1s.
-pub(super) trait Below: Sized {
+pub(super) trait MemorySystem: Sized {
     /// Protocol that the machine runs.
     type Protocol: Protocol;
     /// State type of the machine.
@@ -17,9 +17,9 @@ pub(super) trait Below: Sized {
 
     fn scene(&self) -> &Scene<'_>;
 
-    fn fronts<'s>(&self, state: &'s Self::State) -> &'s Fronts;
+    fn fronts<'s>(&self, state: &'s Self::State) -> &'s FrontEnds;
 
-    fn fronts_mut<'s>(&self, state: &'s mut Self::State) -> &'s mut Fronts;
+    fn fronts_mut<'s>(&self, state: &'s mut Self::State) -> &'s mut FrontEnds;
 
     /// Records a violation; the first recorded violation wins.
     fn wrong(&self, state: &mut Self::State, violation: Violation);

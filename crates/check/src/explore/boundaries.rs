@@ -43,14 +43,14 @@ pub(super) struct Boundary {
 
 /// Inputs for boundary decisions under a protocol.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deciding<'a> {
+pub(super) struct BoundaryPlanner<'a> {
     pub(super) decides: Decides,
     pub(super) broken: Option<BrokenElision>,
     pub(super) facts: &'a Facts,
     pub(super) options: &'a Options,
 }
 
-impl Deciding<'_> {
+impl BoundaryPlanner<'_> {
     /// The boundaries in `program`, in order. Each line forms a separate structure, and a kernel's label lists the
     /// lines accessible to the kernel's threads.
     pub(super) fn boundaries(&self, program: &Program, layout: &Layout) -> Vec<Boundary> {

@@ -3,8 +3,8 @@
 use super::machine::Machine;
 use super::paging::PageStep;
 use super::search::World;
-use super::sm::OnSms;
-use super::state::{Body, Channel, Message, State, Violation};
+use super::sm::SmHost;
+use super::state::{Channel, Message, MessageBody, State, Violation};
 use super::step::Step;
 use super::values::{Values, mask_of};
 use crate::litmus::{Assignments, Location, Program};
@@ -19,7 +19,7 @@ use tombolo_types::{Mask, ModuleId};
 const WIDTH: usize = 8;
 
 /// A world with printable steps.
-pub(super) trait Charted: World {
+pub(super) trait ChartableWorld: World {
     /// Describes the placement of threads, locations and pages.
     fn heading(&self) -> String;
 
@@ -43,7 +43,7 @@ pub(super) trait Charted: World {
 }
 
 /// Renders the steps from the initial state to the violation, a row per step, under a lifeline for each SM and L2.
-pub(super) fn chart<W: Charted>(world: &W, steps: &[W::Step], violation: Violation) -> String {
+pub(super) fn chart<W: ChartableWorld>(world: &W, steps: &[W::Step], violation: Violation) -> String {
     let mut text = String::new();
     let mut state = world.initial();
     let lifelines = world.lifelines();
@@ -76,7 +76,7 @@ pub(super) fn chart<W: Charted>(world: &W, steps: &[W::Step], violation: Violati
     text
 }
 
-impl<P: Coherence> Charted for Machine<'_, P> {
+impl<P: Coherence> ChartableWorld for Machine<'_, P> {
     fn heading(&self) -> String {
         self.scene.layout.to_string()
     }
@@ -241,27 +241,27 @@ fn ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: Channel)
 fn say<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
     let line = message.line;
     match message.body {
-        Body::Posted(posted) => match posted.request {
+        MessageBody::Request(posted) => match posted.request {
             Request::Read { scope, .. } => format!("read.{scope} {}", names(machine, line)),
             Request::Write { scope, data, mask, .. } => {
                 format!("write.{scope} {}", contents(machine, line, mask, data))
             }
             Request::Atomic { scope, .. } => format!("atomic.{scope} {}", names(machine, line)),
         },
-        Body::Downgrade => format!("downgrade {}", names(machine, line)),
-        Body::Fill { mask, data } => match message.channel {
+        MessageBody::Downgrade => format!("downgrade {}", names(machine, line)),
+        MessageBody::Fill { mask, data } => match message.channel {
             Channel::Memory { .. } => format!("memory: {}", contents(machine, line, mask, data)),
             _ => format!("fill {}", contents(machine, line, mask, data)),
         },
-        Body::Invalidate { .. } => format!("invalidate {}", names(machine, line)),
-        Body::Old(data) => format!("result {}", contents(machine, line, Mask::ALL, data)),
-        Body::Act(Action::Invalidate(_)) => "acquire: invalidate".to_owned(),
-        Body::Act(Action::DrainStores(scope)) => format!("release: drain stores.{scope}"),
-        Body::Act(Action::PassOnStores) => "release: pass on stores".to_owned(),
-        Body::Act(Action::Flush) => "release: flush".to_owned(),
-        Body::Act(Action::AwaitStores) => "release: await stores".to_owned(),
-        Body::Act(Action::Merge { .. }) => "release: merge".to_owned(),
-        Body::Act(Action::DrainInvalidations(scope)) => format!("release: drain invalidations.{scope}"),
+        MessageBody::Invalidate { .. } => format!("invalidate {}", names(machine, line)),
+        MessageBody::Old(data) => format!("result {}", contents(machine, line, Mask::ALL, data)),
+        MessageBody::Act(Action::Invalidate(_)) => "acquire: invalidate".to_owned(),
+        MessageBody::Act(Action::DrainStores(scope)) => format!("release: drain stores.{scope}"),
+        MessageBody::Act(Action::PassOnStores) => "release: pass on stores".to_owned(),
+        MessageBody::Act(Action::Flush) => "release: flush".to_owned(),
+        MessageBody::Act(Action::AwaitStores) => "release: await stores".to_owned(),
+        MessageBody::Act(Action::Merge { .. }) => "release: merge".to_owned(),
+        MessageBody::Act(Action::DrainInvalidations(scope)) => format!("release: drain invalidations.{scope}"),
     }
 }
 

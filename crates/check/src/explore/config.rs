@@ -71,7 +71,7 @@ impl Reductions {
 
 /// Limited resources per block client. A request that lacks a resource waits at the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Room {
+pub struct ClientResources {
     /// Maximum number of outstanding block requests from a client to homes. A further request for a new block waits
     /// until a reply arrives.
     pub registers: u8,
@@ -114,7 +114,7 @@ pub struct Config {
     /// Maximum number of in-flight messages per class between two nodes, if limited; only for clients and homes.
     pub slots: Option<u8>,
     /// Limited resources of clients; only for clients and homes, with unbounded queues.
-    pub room: Option<Room>,
+    pub room: Option<ClientResources>,
     /// Reductions that save states.
     pub reductions: Reductions,
     /// State count after which the search gives up.

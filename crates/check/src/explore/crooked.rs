@@ -39,7 +39,7 @@ pub(super) struct Meeting {
 
 /// HMG with altered behaviour at selected meetings between a request and a miss, and with altered declarations.
 #[derive(Clone, Copy)]
-pub(super) struct Crooked {
+pub(super) struct AlteredHmg {
     pub(super) whole: Hmg,
     /// Selects the meetings at which the protocol serves a request immediately and records a sharer.
     pub(super) at: fn(&Meeting) -> bool,
@@ -48,10 +48,10 @@ pub(super) struct Crooked {
     pub(super) named: fn(ModuleSet) -> ModuleSet,
 }
 
-impl Crooked {
-    pub(super) fn at(at: fn(&Meeting) -> bool) -> Crooked {
+impl AlteredHmg {
+    pub(super) fn at(at: fn(&Meeting) -> bool) -> AlteredHmg {
         let whole = Hmg::new(Options { write: WritePolicy::Back, ..Options::default() });
-        Crooked { whole, at, above: |modules| modules, named: |modules| modules }
+        AlteredHmg { whole, at, above: |modules| modules, named: |modules| modules }
     }
 }
 
@@ -67,7 +67,7 @@ fn meeting<D: Data>(slot: &Slot<D>, event: &Event<D>) -> Option<Meeting> {
     slot.pending.map(|_| Meeting { is_local, is_read, mask, scope, valid, dirty })
 }
 
-impl Protocol for Crooked {
+impl Protocol for AlteredHmg {
     type Types = ValidInvalid;
 
     const FACTS: tombolo_protocol::options::Facts = <Hmg as Protocol>::FACTS;
@@ -87,7 +87,7 @@ impl Protocol for Crooked {
     }
 }
 
-impl Coherence for Crooked {
+impl Coherence for AlteredHmg {
     fn step<D: Data>(
         &self,
         topology: &impl Topology,

@@ -8,16 +8,16 @@ use tombolo_protocol::{Coherence, ModuleSet, Topology};
 use tombolo_types::{Line, ModuleId};
 
 /// Edges for each line, indexed by module × lines + line.
-pub(super) struct Edges {
+pub(super) struct MessageEdges {
     /// L2 slots on the path for a request from an SM in the module: a bit for each [`Machine::l2_index`].
     lines: Vec<SlotSet>,
     /// Directory entries on this path: a bit for each [`Machine::entry_index`].
     regions: Vec<SlotSet>,
 }
 
-impl Edges {
+impl MessageEdges {
     /// Builds the edges for `lines` lines. `anywhere`: line homes may change, to any module.
-    pub(super) fn new(protocol: &impl Coherence, layout: &Layout, lines: usize, anywhere: bool) -> Edges {
+    pub(super) fn new(protocol: &impl Coherence, layout: &Layout, lines: usize, anywhere: bool) -> MessageEdges {
         let all = ModuleSet::first(layout.modules());
         let above = |module, line| {
             if anywhere {
@@ -31,7 +31,7 @@ impl Edges {
         let slots = |passed: ModuleSet, per_module: usize, index: usize| {
             passed.iter().fold(0, |slots, module| slots | 1 << (usize::from(module.0) * per_module + index))
         };
-        let mut edges = Edges { lines: Vec::new(), regions: Vec::new() };
+        let mut edges = MessageEdges { lines: Vec::new(), regions: Vec::new() };
         for module in (0..layout.modules()).map(ModuleId) {
             for line in 0..lines {
                 let passed = closed(ModuleSet::only(module), |module| above(module, line));
@@ -79,7 +79,7 @@ impl<P: Coherence> Machine<'_, P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::crooked::{Crooked, machine};
+    use super::super::crooked::{AlteredHmg, machine};
     use super::super::{Config, PROTOCOLS, Shape, Sharing, Verdict, Violation, explore, layouts};
     use super::*;
     use crate::verify::shapes;
@@ -94,7 +94,7 @@ mod tests {
         type Output = Option<(bool, Vec<SlotSet>)>;
 
         fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
-            Some((protocol.is_hierarchical(), Edges::new(&protocol, &machine(), 1, false).lines))
+            Some((protocol.is_hierarchical(), MessageEdges::new(&protocol, &machine(), 1, false).lines))
         }
 
         fn visit_nodes<P: Nodes>(self, _: P) -> Self::Output {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     /// The first violation of message passing on some layout with two GPUs and two modules each.
-    fn violation(protocol: Crooked) -> Option<Violation> {
+    fn violation(protocol: AlteredHmg) -> Option<Violation> {
         let program = shapes::mp("sys").program;
         let shape = Shape {
             gpus: 2,
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn a_protocol_that_sends_to_whom_it_does_not_declare_is_found() {
-        let declares = Crooked::at(|_| false);
+        let declares = AlteredHmg::at(|_| false);
         assert_eq!(violation(declares), None);
-        let request = violation(Crooked { above: |_| ModuleSet::NONE, ..declares });
+        let request = violation(AlteredHmg { above: |_| ModuleSet::NONE, ..declares });
         assert_eq!(request, Some(Violation::Unexpected("a request to a module that is not the next level up")));
-        let invalidation = violation(Crooked { named: |_| ModuleSet::NONE, ..declares });
+        let invalidation = violation(AlteredHmg { named: |_| ModuleSet::NONE, ..declares });
         let what = "an invalidation to a module that the directory does not name";
         assert_eq!(invalidation, Some(Violation::Unexpected(what)));
     }

@@ -1,8 +1,8 @@
 //! The explorer's L1 and L2 state, as hosts for [`tombolo_protocol::host`].
 
-use super::l2::Hand;
+use super::l2::CurrentRequest;
 use super::machine::Machine;
-use super::state::{Held, Hold, L1Slot, Posted, RegisterState, State, ThreadSet};
+use super::state::{HeldRequest, HoldReason, L1Slot, PostedRequest, RegisterState, State, ThreadSet};
 use super::values::{Values, mask_of};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -14,41 +14,41 @@ use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Protocol, Refusal, R
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
 /// A line at an L2.
-pub(super) struct AtL2<'a, 'm, P> {
+pub(super) struct L2Line<'a, 'm, P> {
     pub(super) machine: &'a Machine<'m, P>,
     pub(super) state: &'a mut State,
     pub(super) at: ModuleId,
     pub(super) line: u8,
 }
 
-impl<P: Coherence> AtL2<'_, '_, P> {
-    fn is_here(&self, held: &Held) -> bool {
+impl<P: Coherence> L2Line<'_, '_, P> {
+    fn is_here(&self, held: &HeldRequest) -> bool {
         held.module == self.at && held.line == self.line
     }
 
-    fn hold(&mut self, held: Held) {
+    fn hold(&mut self, held: HeldRequest) {
         self.state.held.push(held);
     }
 
-    fn try_step(&mut self, event: Event<Values>, hand: Option<Hand>) -> Tried {
+    fn try_step(&mut self, event: Event<Values>, hand: Option<CurrentRequest>) -> Tried {
         match self.machine.step(self.state, self.at, self.line, event, hand) {
             Err(Refusal::Stall) => Tried::Stalled,
             Ok(()) | Err(Refusal::Unexpected(_)) => Tried::Taken,
         }
     }
 
-    fn must_step(&mut self, event: Event<Values>, hand: Option<Hand>) {
+    fn must_step(&mut self, event: Event<Values>, hand: Option<CurrentRequest>) {
         self.machine.must_step(self.state, self.at, self.line, event, hand);
     }
 }
 
 /// A request that arrives at an L2.
-pub(super) struct Arriving<'a, 'm, P> {
-    pub(super) l2: AtL2<'a, 'm, P>,
-    pub(super) hand: Hand,
+pub(super) struct L2Arrival<'a, 'm, P> {
+    pub(super) l2: L2Line<'a, 'm, P>,
+    pub(super) hand: CurrentRequest,
 }
 
-impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
+impl<P: Coherence> Arrival for L2Arrival<'_, '_, P> {
     type Lack = Infallible;
 
     fn is_read(&self) -> bool {
@@ -65,24 +65,24 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
     }
 
     fn has_parked(&self) -> bool {
-        let AtL2 { machine, at, line, .. } = self.l2;
+        let L2Line { machine, at, line, .. } = self.l2;
         let from = machine.requester(at, self.hand.source);
         if coherence::passes_l2(&machine.protocol, at, machine.homes_now(self.l2.state, at, line), from) {
             return false;
         }
-        let parked = |held: &Held| self.l2.is_here(held) && matches!(held.how, Hold::Park(_));
+        let parked = |held: &HeldRequest| self.l2.is_here(held) && matches!(held.how, HoldReason::Park(_));
         self.l2.state.held.iter().any(parked)
     }
 
     fn park(&mut self) {
-        let AtL2 { at: module, line, .. } = self.l2;
-        let Hand { source, posted } = self.hand;
-        self.l2.hold(Held { module, line, source, how: Hold::Park(posted) });
+        let L2Line { at: module, line, .. } = self.l2;
+        let CurrentRequest { source, posted } = self.hand;
+        self.l2.hold(HeldRequest { module, line, source, how: HoldReason::Park(posted) });
     }
 
     fn run(&mut self) -> Result<Tried, Infallible> {
-        let Hand { source, posted } = self.hand;
-        let AtL2 { machine, at, line, .. } = self.l2;
+        let CurrentRequest { source, posted } = self.hand;
+        let L2Line { machine, at, line, .. } = self.l2;
         let from = machine.requester(at, source);
         let held = self.l2.state.held.len();
         let tried = self.l2.try_step(Event::Request { from, request: posted.request }, Some(self.hand));
@@ -96,45 +96,45 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
 
 /// A read held at an L2.
 #[derive(Clone, Copy)]
-pub(super) struct Waiter {
-    held: Held,
+pub(super) struct WaitingRead {
+    held: HeldRequest,
     mask: Mask,
 }
 
-impl Waits for Waiter {
+impl Waits for WaitingRead {
     fn mask(&self) -> Mask {
         self.mask
     }
 
-    fn of(self, mask: Mask) -> Waiter {
-        Waiter { mask, ..self }
+    fn of(self, mask: Mask) -> WaitingRead {
+        WaitingRead { mask, ..self }
     }
 }
 
 /// Miss data arriving at an L2.
-pub(super) struct FillingL2<'a, 'm, P> {
-    pub(super) l2: AtL2<'a, 'm, P>,
+pub(super) struct L2Fill<'a, 'm, P> {
+    pub(super) l2: L2Line<'a, 'm, P>,
     pub(super) mask: Mask,
     pub(super) data: Values,
 }
 
 /// Requests held at an L2: waiting reads, releases that write the line back, parked requests.
-pub(super) struct HeldAtL2 {
-    waiting: IntoIter<Waiter>,
+pub(super) struct L2HeldRequests {
+    waiting: IntoIter<WaitingRead>,
     flushes: Vec<ThreadSet>,
-    parked: IntoIter<Hand>,
+    parked: IntoIter<CurrentRequest>,
 }
 
-impl<P: Coherence> Filling for FillingL2<'_, '_, P> {
-    type Waiter = Waiter;
-    type Held = HeldAtL2;
+impl<P: Coherence> Filling for L2Fill<'_, '_, P> {
+    type Waiter = WaitingRead;
+    type Held = L2HeldRequests;
 
     fn install(&mut self) -> bool {
         self.l2.must_step(Event::Fill { mask: self.mask, data: self.data }, None);
         self.l2.state.l2[self.l2.machine.l2_index(self.l2.at, self.l2.line)].pending.is_none()
     }
 
-    fn release(&mut self, over: bool) -> HeldAtL2 {
+    fn release(&mut self, over: bool) -> L2HeldRequests {
         let (mut waiting, mut flushes, mut parked) = (Vec::new(), Vec::new(), Vec::new());
         let (at, line) = (self.l2.at, self.l2.line);
         self.l2.state.held.retain(|&held| {
@@ -142,68 +142,68 @@ impl<P: Coherence> Filling for FillingL2<'_, '_, P> {
                 return true;
             }
             match held.how {
-                Hold::Wait(mask) => waiting.push(Waiter { held, mask }),
-                Hold::Flush(threads) if over => flushes.push(threads),
-                Hold::Park(posted) if over => parked.push(Hand { source: held.source, posted }),
-                Hold::Flush(_) | Hold::Park(_) => return true,
+                HoldReason::Wait(mask) => waiting.push(WaitingRead { held, mask }),
+                HoldReason::Flush(threads) if over => flushes.push(threads),
+                HoldReason::Park(posted) if over => parked.push(CurrentRequest { source: held.source, posted }),
+                HoldReason::Flush(_) | HoldReason::Park(_) => return true,
             }
             false
         });
-        HeldAtL2 { waiting: waiting.into_iter(), flushes, parked: parked.into_iter() }
+        L2HeldRequests { waiting: waiting.into_iter(), flushes, parked: parked.into_iter() }
     }
 
-    fn next_waiter(&mut self, held: &mut HeldAtL2) -> Option<Waiter> {
+    fn next_waiter(&mut self, held: &mut L2HeldRequests) -> Option<WaitingRead> {
         held.waiting.next()
     }
 
-    fn serve(&mut self, Waiter { held, mask }: Waiter, _: bool) {
+    fn serve(&mut self, WaitingRead { held, mask }: WaitingRead, _: bool) {
         let from = self.l2.machine.requester(self.l2.at, held.source);
         let request = Request::Read { mask, scope: Scope::Cta };
-        let hand = Hand {
+        let hand = CurrentRequest {
             source: held.source,
-            posted: Posted { request, result: None, passed: None, watched: 0, published: false },
+            posted: PostedRequest { request, result: None, passed: None, watched: 0, published: false },
         };
         self.l2.must_step(Event::Serve { from, mask, data: self.data }, Some(hand));
     }
 
-    fn wait(&mut self, Waiter { held, mask }: Waiter) {
-        self.l2.hold(Held { how: Hold::Wait(mask), ..held });
+    fn wait(&mut self, WaitingRead { held, mask }: WaitingRead) {
+        self.l2.hold(HeldRequest { how: HoldReason::Wait(mask), ..held });
     }
 }
 
-impl<P: Coherence> Resuming for AtL2<'_, '_, P> {
-    type Held = HeldAtL2;
-    type Item = Hand;
+impl<P: Coherence> Resuming for L2Line<'_, '_, P> {
+    type Held = L2HeldRequests;
+    type Item = CurrentRequest;
 
-    fn flush(&mut self, held: &mut HeldAtL2) {
+    fn flush(&mut self, held: &mut L2HeldRequests) {
         for threads in std::mem::take(&mut held.flushes) {
             self.machine.flush_line(self.state, self.at, self.line, threads);
         }
     }
 
-    fn next_parked(&mut self, held: &mut HeldAtL2) -> Option<Hand> {
+    fn next_parked(&mut self, held: &mut L2HeldRequests) -> Option<CurrentRequest> {
         held.parked.next()
     }
 
-    fn keep_order(&self, one: &Hand, other: &Hand) -> bool {
+    fn keep_order(&self, one: &CurrentRequest, other: &CurrentRequest) -> bool {
         one.source == other.source
     }
 
-    fn take(&mut self, hand: &Hand, _: bool) -> Option<Taken> {
+    fn take(&mut self, hand: &CurrentRequest, _: bool) -> Option<Taken> {
         self.machine.take_posted(self.state, self.at, self.line, hand.source, hand.posted);
         Some(Taken::Yes)
     }
 
-    fn wait_first(&mut self, _: VecDeque<Hand>) {
+    fn wait_first(&mut self, _: VecDeque<CurrentRequest>) {
         unreachable!("a request that has arrived has its credit");
     }
 
-    fn defer(&mut self, _: VecDeque<Hand>) {
+    fn defer(&mut self, _: VecDeque<CurrentRequest>) {
         unreachable!("nothing is lacking here: queues are the timing model's");
     }
 }
 
-impl<P: Coherence> Region for AtL2<'_, '_, P> {
+impl<P: Coherence> Region for L2Line<'_, '_, P> {
     fn step(&mut self) {
         self.must_step(Event::InvalidateRegion, None);
     }
@@ -217,29 +217,29 @@ impl<P: Coherence> Region for AtL2<'_, '_, P> {
 }
 
 /// A region with a directory entry under replacement at an L2.
-pub(super) struct Replaced<'a, 'm, P>(pub(super) AtL2<'a, 'm, P>);
+pub(super) struct EntryReplacement<'a, 'm, P>(pub(super) L2Line<'a, 'm, P>);
 
-impl<P: Coherence> Region for Replaced<'_, '_, P> {
+impl<P: Coherence> Region for EntryReplacement<'_, '_, P> {
     fn step(&mut self) {
         self.0.must_step(Event::ReplaceEntry, None);
     }
 
     fn drop_line(&mut self, line: Line) {
-        let AtL2 { machine, at, .. } = self.0;
+        let L2Line { machine, at, .. } = self.0;
         // A line with a pending miss stays.
         machine.evict(self.0.state, at, line.0 as u8);
     }
 }
 
 /// The lines in certain classes at an L2.
-pub(super) struct ClassesAt<'a, 'm, P> {
+pub(super) struct L2Classes<'a, 'm, P> {
     pub(super) machine: &'a Machine<'m, P>,
     pub(super) state: &'a mut State,
     pub(super) at: ModuleId,
     pub(super) classes: ClassSet,
 }
 
-impl<P: Coherence> ClassesAt<'_, '_, P> {
+impl<P: Coherence> L2Classes<'_, '_, P> {
     fn lines(&self) -> impl Iterator<Item = u8> + use<P> {
         let (machine, at, classes) = (self.machine, self.at, self.classes);
         let meant: Vec<u8> =
@@ -248,11 +248,11 @@ impl<P: Coherence> ClassesAt<'_, '_, P> {
     }
 }
 
-impl<P: Coherence> Bulk for ClassesAt<'_, '_, P> {
+impl<P: Coherence> Bulk for L2Classes<'_, '_, P> {
     fn drop_lines(&mut self) {
         for line in self.lines() {
             let (machine, at) = (self.machine, self.at);
-            AtL2 { machine, state: self.state, at, line }.drop_line(Line(u64::from(line)));
+            L2Line { machine, state: self.state, at, line }.drop_line(Line(u64::from(line)));
         }
     }
 
@@ -265,12 +265,12 @@ impl<P: Coherence> Bulk for ClassesAt<'_, '_, P> {
 }
 
 /// A line at an L2 that the releases by some threads write back.
-pub(super) struct Flushing<'a, 'm, P> {
-    pub(super) l2: AtL2<'a, 'm, P>,
+pub(super) struct L2Flush<'a, 'm, P> {
+    pub(super) l2: L2Line<'a, 'm, P>,
     pub(super) threads: ThreadSet,
 }
 
-impl<P: Coherence> WriteBack for Flushing<'_, '_, P> {
+impl<P: Coherence> WriteBack for L2Flush<'_, '_, P> {
     fn write_back(&mut self) -> Tried {
         let tried = self.l2.try_step(Event::Flush, None);
         if tried == Tried::Taken {
@@ -281,9 +281,9 @@ impl<P: Coherence> WriteBack for Flushing<'_, '_, P> {
     }
 
     fn write_back_later(&mut self) {
-        let AtL2 { at: module, line, .. } = self.l2;
+        let L2Line { at: module, line, .. } = self.l2;
         let source = super::state::Source::Module(module);
-        self.l2.hold(Held { module, line, source, how: Hold::Flush(self.threads) });
+        self.l2.hold(HeldRequest { module, line, source, how: HoldReason::Flush(self.threads) });
     }
 }
 
@@ -304,61 +304,61 @@ impl Bulk for L1Slots<'_> {
 
 /// A register that waits for a cell in a line.
 #[derive(Clone, Copy)]
-pub(super) struct Loading {
+pub(super) struct WaitingRegister {
     register: usize,
     cell: u8,
 }
 
-impl Waits for Loading {
+impl Waits for WaitingRegister {
     fn mask(&self) -> Mask {
         mask_of(self.cell)
     }
 
-    fn of(self, _: Mask) -> Loading {
+    fn of(self, _: Mask) -> WaitingRegister {
         self
     }
 }
 
 /// Miss data arriving at an L1.
-pub(super) struct FillingL1<'a, P> {
+pub(super) struct L1Fill<'a, P> {
     pub(super) protocol: &'a P,
     pub(super) slot: &'a mut L1Slot,
     pub(super) registers: &'a mut [RegisterState],
     /// Registers in the SM with a pending load from the line.
-    pub(super) waiting: Vec<Loading>,
+    pub(super) waiting: Vec<WaitingRegister>,
     pub(super) pending: l1::L1Pending,
     pub(super) mask: Mask,
     pub(super) data: Values,
 }
 
-impl Loading {
-    pub(super) fn new(register: usize, cell: u8) -> Loading {
-        Loading { register, cell }
+impl WaitingRegister {
+    pub(super) fn new(register: usize, cell: u8) -> WaitingRegister {
+        WaitingRegister { register, cell }
     }
 }
 
-impl<P: Protocol> Filling for FillingL1<'_, P> {
-    type Waiter = Loading;
-    type Held = IntoIter<Loading>;
+impl<P: Protocol> Filling for L1Fill<'_, P> {
+    type Waiter = WaitingRegister;
+    type Held = IntoIter<WaitingRegister>;
 
     fn install(&mut self) -> bool {
         self.slot.pending = l1::fill(self.protocol, &mut self.slot.line, self.pending, self.mask, self.data);
         self.slot.pending.is_none()
     }
 
-    fn release(&mut self, _: bool) -> IntoIter<Loading> {
+    fn release(&mut self, _: bool) -> IntoIter<WaitingRegister> {
         std::mem::take(&mut self.waiting).into_iter()
     }
 
-    fn next_waiter(&mut self, held: &mut IntoIter<Loading>) -> Option<Loading> {
+    fn next_waiter(&mut self, held: &mut IntoIter<WaitingRegister>) -> Option<WaitingRegister> {
         held.next()
     }
 
-    fn serve(&mut self, Loading { register, cell }: Loading, _: bool) {
+    fn serve(&mut self, WaitingRegister { register, cell }: WaitingRegister, _: bool) {
         self.registers[register] = RegisterState { value: self.data.0[cell as usize], awaits: None };
     }
 
-    fn wait(&mut self, _: Loading) {
+    fn wait(&mut self, _: WaitingRegister) {
         // The register's state still records the awaited cell.
     }
 }

@@ -1,8 +1,10 @@
 //! The L2s, directories, memories and links: the host side of [`Coherence::step`].
 
-use super::host::{Arriving, AtL2, ClassesAt, FillingL2, Flushing, Replaced};
+use super::host::{EntryReplacement, L2Arrival, L2Classes, L2Fill, L2Flush, L2Line};
 use super::machine::Machine;
-use super::state::{ASIDE, Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
+use super::state::{
+    ASIDE, Channel, HeldRequest, HoldReason, Message, MessageBody, PostedRequest, Source, State, ThreadSet, Violation,
+};
 use super::values::Values;
 use tombolo_protocol::coherence::{self, Channels, MemoryAccess};
 use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
@@ -17,13 +19,13 @@ use tombolo_types::{Line, Mask, ModuleId};
 
 /// The request that a protocol step handles.
 #[derive(Clone, Copy)]
-pub(super) struct Hand {
+pub(super) struct CurrentRequest {
     pub(super) source: Source,
-    pub(super) posted: Posted,
+    pub(super) posted: PostedRequest,
 }
 
 /// Carries out the effects of a protocol step at an L2.
-struct Sink<'a> {
+struct L2Effects<'a> {
     state: &'a mut State,
     at: ModuleId,
     line: u8,
@@ -37,14 +39,14 @@ struct Sink<'a> {
     above: ModuleSet,
     /// Modules that this L2 may invalidate.
     named: ModuleSet,
-    hand: Option<Hand>,
+    hand: Option<CurrentRequest>,
     /// Threads with releases waiting for messages that the current request forwards.
     watched: ThreadSet,
     effects: u32,
 }
 
-impl Sink<'_> {
-    fn post(&mut self, channel: Channel, body: Body) {
+impl L2Effects<'_> {
+    fn post(&mut self, channel: Channel, body: MessageBody) {
         self.effects += 1;
         self.state.messages.push(Message { channel, line: self.line, body });
     }
@@ -62,11 +64,16 @@ impl Sink<'_> {
     }
 
     /// Holds the current request at this L2.
-    fn keep(&mut self, how: impl FnOnce(Hand) -> Hold) {
+    fn keep(&mut self, how: impl FnOnce(CurrentRequest) -> HoldReason) {
         self.effects += 1;
         match self.hand {
             Some(hand) => {
-                self.state.held.push(Held { module: self.at, line: self.line, source: hand.source, how: how(hand) });
+                self.state.held.push(HeldRequest {
+                    module: self.at,
+                    line: self.line,
+                    source: hand.source,
+                    how: how(hand),
+                });
             }
             None => self.state.break_with(Violation::Unexpected("no request is at hand to be held")),
         }
@@ -91,7 +98,7 @@ impl Sink<'_> {
     }
 }
 
-impl Effects<ValidInvalid, Values> for Sink<'_> {
+impl Effects<ValidInvalid, Values> for L2Effects<'_> {
     fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
         let to = self.other_module(to);
         let up = Channel::Up { from: self.at, to, lane: self.lane };
@@ -102,9 +109,9 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
                     Request::Atomic { .. } => self.hand.and_then(|hand| hand.posted.result),
                     Request::Read { .. } | Request::Write { .. } => None,
                 };
-                let mut posted = Posted { request, result, passed: None, watched: 0, published: false };
+                let mut posted = PostedRequest { request, result, passed: None, watched: 0, published: false };
                 posted.watched = if is_awaited(&posted) { self.watched } else { 0 };
-                self.post(up, Body::Posted(posted));
+                self.post(up, MessageBody::Request(posted));
             }
             coherence::Message::Passed(request) => {
                 self.demand(self.above.contains(to), "a read passed on to a module that is not the next level up");
@@ -112,17 +119,17 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
                     self.state.break_with(Violation::Unexpected("no read is at hand to be passed on"));
                     return;
                 };
-                let posted = Posted { request, passed: Some(hand.source), ..hand.posted };
-                self.post(up, Body::Posted(posted));
+                let posted = PostedRequest { request, passed: Some(hand.source), ..hand.posted };
+                self.post(up, MessageBody::Request(posted));
             }
             coherence::Message::Invalidate(_) => {
                 self.demand(self.named.contains(to), "an invalidation to a module that the directory does not name");
                 let region = self.region | if self.channels.fills_stay_ahead { 0 } else { ASIDE };
-                self.post(Channel::Down { from: self.at, to, region }, Body::Invalidate { watched: 0 });
+                self.post(Channel::Down { from: self.at, to, region }, MessageBody::Invalidate { watched: 0 });
             }
             coherence::Message::Downgrade => {
                 self.demand(self.above.contains(to), "a downgrade to a module that is not the next level up");
-                self.post(up, Body::Downgrade);
+                self.post(up, MessageBody::Downgrade);
             }
         }
     }
@@ -134,15 +141,15 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
         };
         match (reply, hand.source) {
             (Reply::Fill { mask, data }, Source::Sm(sm)) => {
-                self.post(Channel::ToSm { sm, line: self.line }, Body::Fill { mask, data });
+                self.post(Channel::ToSm { sm, line: self.line }, MessageBody::Fill { mask, data });
             }
             (Reply::Fill { mask, data }, Source::Module(to)) => {
                 let to = self.other_module(to);
-                self.post(Channel::Down { from: self.at, to, region: self.region }, Body::Fill { mask, data });
+                self.post(Channel::Down { from: self.at, to, region: self.region }, MessageBody::Fill { mask, data });
             }
             (Reply::Fill { .. }, Source::Prefetch) => self.effects += 1,
             (Reply::Old { data }, _) => match hand.posted.result {
-                Some(register) => self.post(Channel::Result { register }, Body::Old(data)),
+                Some(register) => self.post(Channel::Result { register }, MessageBody::Old(data)),
                 None => self.state.break_with(Violation::Unexpected("a result that nobody wants")),
             },
         }
@@ -154,7 +161,7 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
             MemoryAccess::Read(mask) => {
                 // Memory serves a line's requests in order, therefore the current contents are the reply.
                 let data = self.state.memory[self.memory];
-                self.post(Channel::Memory { module: self.at, line: self.line }, Body::Fill { mask, data });
+                self.post(Channel::Memory { module: self.at, line: self.line }, MessageBody::Fill { mask, data });
             }
             MemoryAccess::Write(mask, data) => self.state.memory[self.memory].merge(data, mask),
             MemoryAccess::Request(request) => self.take_at_memory(request),
@@ -166,9 +173,9 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
             coherence::Hold::Wait(mask) => {
                 let is_read = self.hand.is_some_and(|hand| matches!(hand.posted.request, Request::Read { .. }));
                 self.demand(is_read, "only a read waits for a fill");
-                self.keep(|_| Hold::Wait(mask));
+                self.keep(|_| HoldReason::Wait(mask));
             }
-            coherence::Hold::Park => self.keep(|hand| Hold::Park(hand.posted)),
+            coherence::Hold::Park => self.keep(|hand| HoldReason::Park(hand.posted)),
         }
     }
 }
@@ -198,7 +205,7 @@ impl<P: Coherence> Machine<'_, P> {
         at: ModuleId,
         line: u8,
         event: Event<Values>,
-        hand: Option<Hand>,
+        hand: Option<CurrentRequest>,
     ) -> Result<(), Refusal> {
         let (index, entry) = (self.l2_index(at, line), self.entry_index(at, line));
         let mut slot = Slot {
@@ -214,7 +221,7 @@ impl<P: Coherence> Machine<'_, P> {
         let waited = hand.map_or(0, |hand| hand.posted.watched);
         let watched = drain::moves_on(&self.protocol, waited, state.waiting_to_the_end());
         let (lane, memory) = (self.lane(line), self.memory_index(Holder::Module(at), line));
-        let mut sink = Sink {
+        let mut sink = L2Effects {
             state,
             at,
             line,
@@ -254,7 +261,7 @@ impl<P: Coherence> Machine<'_, P> {
         at: ModuleId,
         line: u8,
         event: Event<Values>,
-        hand: Option<Hand>,
+        hand: Option<CurrentRequest>,
     ) {
         if self.step(state, at, line, event, hand) == Err(Refusal::Stall) {
             state.break_with(Violation::Unexpected("an event that cannot wait was refused"));
@@ -262,13 +269,13 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// A request arrives at an L2, or is retried at this L2.
-    pub(super) fn take_posted(&self, state: &mut State, at: ModuleId, line: u8, source: Source, posted: Posted) {
-        let hand = Hand { source, posted };
+    pub(super) fn take_posted(&self, state: &mut State, at: ModuleId, line: u8, source: Source, posted: PostedRequest) {
+        let hand = CurrentRequest { source, posted };
         if self.passes_queue(state, at, line, &hand) {
             return;
         }
-        let l2 = AtL2 { machine: self, state, at, line };
-        let Ok(taken) = host::take(&self.protocol, &mut Arriving { l2, hand });
+        let l2 = L2Line { machine: self, state, at, line };
+        let Ok(taken) = host::take(&self.protocol, &mut L2Arrival { l2, hand });
         assert_eq!(taken, Taken::Yes, "a request that arrives has its credit");
     }
 
@@ -285,7 +292,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Bytes for an L2's own miss arrive.
     pub(super) fn take_fill(&self, state: &mut State, at: ModuleId, line: u8, mask: Mask, data: Values) {
-        let mut filling = FillingL2 { l2: AtL2 { machine: self, state, at, line }, mask, data };
+        let mut filling = L2Fill { l2: L2Line { machine: self, state, at, line }, mask, data };
         if let Some(held) = host::fill(&self.protocol, &mut filling, mask) {
             host::resume(&mut filling.l2, held);
         }
@@ -297,7 +304,7 @@ impl<P: Coherence> Machine<'_, P> {
         let earlier = state.messages.len();
         let lines: Vec<u8> = self.lines_of_region(line).collect();
         let lines = lines.into_iter().map(|line| Line(u64::from(line)));
-        let mut region = AtL2 { machine: self, state: &mut *state, at, line };
+        let mut region = L2Line { machine: self, state: &mut *state, at, line };
         host::invalidate_region(&self.protocol, &mut region, Line(u64::from(line)), lines);
         let first = match drain::taken_on(&self.protocol) {
             TakenOn::All => 0,
@@ -326,7 +333,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn replace_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         let lines: Vec<u8> = self.lines_of_region(line).collect();
         let lines = lines.into_iter().map(|line| Line(u64::from(line)));
-        let mut replaced = Replaced(AtL2 { machine: self, state, at, line });
+        let mut replaced = EntryReplacement(L2Line { machine: self, state, at, line });
         host::replace_entry(&self.protocol, &mut replaced, lines);
     }
 
@@ -336,7 +343,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.empty_queue(state, at, action);
         match action {
             PlanAction::Invalidate(classes) => {
-                host::invalidate_bulk(&mut ClassesAt { machine: self, state, at, classes });
+                host::invalidate_bulk(&mut L2Classes { machine: self, state, at, classes });
             }
             PlanAction::DrainStores(_) | PlanAction::PassOnStores | PlanAction::Flush => {
                 let written_back = action.writes_back();
@@ -360,7 +367,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.mark(messages, held, threads, wait);
     }
 
-    fn mark(&self, messages: &mut [Message], held: &mut [Held], threads: ThreadSet, wait: Wait) {
+    fn mark(&self, messages: &mut [Message], held: &mut [HeldRequest], threads: ThreadSet, wait: Wait) {
         let messages = messages.iter_mut().filter_map(|message| self.sent(message));
         let parked = held.iter_mut().filter_map(|held| self.parked(held));
         for (sent, watched) in messages.chain(parked) {
@@ -374,18 +381,18 @@ impl<P: Coherence> Machine<'_, P> {
     fn sent<'m>(&self, message: &'m mut Message) -> Option<(Sent, &'m mut ThreadSet)> {
         let Message { channel, line, body } = message;
         let forgotten = self.config.publication.is_some_and(|rules| !rules.awaits_delivery());
-        if forgotten && matches!(body, Body::Posted(posted) if posted.published) {
+        if forgotten && matches!(body, MessageBody::Request(posted) if posted.published) {
             return None;
         }
         let (from, to, what, place, watched) = match (*channel, body) {
-            (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
+            (Channel::ToL2 { sm, .. }, MessageBody::Request(posted)) => {
                 let to = self.scene.sms[sm as usize].module;
                 (Sender::Sm(sm.into()), to, store(posted)?, *line, &mut posted.watched)
             }
-            (Channel::Up { from, to, .. }, Body::Posted(posted)) => {
+            (Channel::Up { from, to, .. }, MessageBody::Request(posted)) => {
                 (Sender::Module(from), to, store(posted)?, *line, &mut posted.watched)
             }
-            (Channel::Down { from, to, region }, Body::Invalidate { watched }) => {
+            (Channel::Down { from, to, region }, MessageBody::Invalidate { watched }) => {
                 (Sender::Module(from), to, What::Invalidation, region & !ASIDE, watched)
             }
             _ => return None,
@@ -394,13 +401,13 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Classifies a parked request for waiting releases, in the manner of `sent`.
-    fn parked<'h>(&self, held: &'h mut Held) -> Option<(Sent, &'h mut ThreadSet)> {
+    fn parked<'h>(&self, held: &'h mut HeldRequest) -> Option<(Sent, &'h mut ThreadSet)> {
         let from = match held.source {
             Source::Sm(sm) => Sender::Sm(sm.into()),
             Source::Module(module) => Sender::Module(module),
             Source::Prefetch => return None,
         };
-        let Hold::Park(posted) = &mut held.how else { return None };
+        let HoldReason::Park(posted) = &mut held.how else { return None };
         let sent = Sent { what: store(posted)?, from, to: held.module, place: held.line.into() };
         Some((sent, &mut posted.watched))
     }
@@ -410,8 +417,8 @@ impl<P: Coherence> Machine<'_, P> {
         if state.l2[self.l2_index(at, line)].line.is_none() {
             return;
         }
-        let l2 = AtL2 { machine: self, state: &mut *state, at, line };
-        host::flush(&self.protocol, &mut Flushing { l2, threads });
+        let l2 = L2Line { machine: self, state: &mut *state, at, line };
+        host::flush(&self.protocol, &mut L2Flush { l2, threads });
     }
 
     pub(super) fn lines_of_region(&self, line: u8) -> impl Iterator<Item = u8> {
@@ -425,12 +432,12 @@ impl<P: Coherence> Machine<'_, P> {
 }
 
 /// Classifies a request for waiting releases: `None` for a read.
-fn store(posted: &Posted) -> Option<What> {
+fn store(posted: &PostedRequest) -> Option<What> {
     is_awaited(posted).then_some(What::Store)
 }
 
 /// True if a release waits for the request.
-pub(super) fn is_awaited(posted: &Posted) -> bool {
+pub(super) fn is_awaited(posted: &PostedRequest) -> bool {
     match posted.request {
         Request::Write { .. } | Request::Atomic { .. } => true,
         Request::Read { .. } => false,

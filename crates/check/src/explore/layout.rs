@@ -83,7 +83,7 @@ pub struct Layout {
 
 /// Line and cell of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct LineCell {
     pub(super) line: u8,
     pub(super) cell: u8,
 }
@@ -123,11 +123,11 @@ impl Layout {
     }
 
     /// Line and cell of a location.
-    pub(super) fn cell(&self, location: Location) -> Cell {
+    pub(super) fn cell(&self, location: Location) -> LineCell {
         let index = location.0 as u8;
         match self.sharing {
-            Sharing::Apart | Sharing::Region | Sharing::Page => Cell { line: index, cell: 0 },
-            Sharing::Line | Sharing::Sectors => Cell { line: index / 2, cell: index % 2 },
+            Sharing::Apart | Sharing::Region | Sharing::Page => LineCell { line: index, cell: 0 },
+            Sharing::Line | Sharing::Sectors => LineCell { line: index / 2, cell: index % 2 },
         }
     }
 

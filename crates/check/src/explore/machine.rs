@@ -1,16 +1,16 @@
 //! The explored machine: all data that stays constant while a program runs, and the initial state.
 
 use super::MAX_MODULES;
-use super::boundaries::{Boundary, Deciding};
+use super::boundaries::{Boundary, BoundaryPlanner};
 use super::config::{Config, Start, Wishes};
-use super::edges::Edges;
+use super::edges::MessageEdges;
 use super::layout::Layout;
 use super::pages::{self, PageState};
 use super::probe;
-use super::reduce::{Remaining, remaining, syncs};
+use super::reduce::{RemainingActions, remaining, syncs};
 use super::scene::Scene;
-use super::sm::OnSms;
-use super::state::{L2Slot, Posted, Source, State};
+use super::sm::SmHost;
+use super::state::{L2Slot, PostedRequest, Source, State};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Thread, Value};
 use tombolo_protocol::coherence::Channels;
@@ -30,7 +30,7 @@ pub(super) struct Machine<'a, P> {
     /// Set if some thread has a loop.
     pub(super) loops: bool,
     /// Remaining effects of each thread, per instruction.
-    pub(super) remaining: Vec<Vec<Remaining>>,
+    pub(super) remaining: Vec<Vec<RemainingActions>>,
     /// Set if no step happens at a slot while its miss is in flight.
     pub(super) plain_misses: bool,
     /// Set if an L1 discards the data for a miss that a later access has passed.
@@ -40,7 +40,7 @@ pub(super) struct Machine<'a, P> {
     /// Class of each line in each L2, indexed by module × lines + line.
     classes: Vec<Class>,
     /// Message edges between modules.
-    pub(super) edges: Edges,
+    pub(super) edges: MessageEdges,
     /// Region of each line.
     region_of: Vec<u8>,
     /// Actions at each kernel boundary.
@@ -69,10 +69,10 @@ impl<'a, P: Coherence> Machine<'a, P> {
             Some(_) => Class::Own,
         };
         let classes = homes.iter().enumerate().map(class).collect();
-        let edges = Edges::new(&protocol, layout, lines, paging.is_some());
+        let edges = MessageEdges::new(&protocol, layout, lines, paging.is_some());
         let Config { decides, broken_elision: broken, ref options, start, .. } = *config;
         assert!(start == Start::Cold || !decides.elides(), "a table takes the L2s to hold nothing at the start");
-        let boundaries = Deciding { decides, broken, facts: &P::FACTS, options }.boundaries(program, layout);
+        let boundaries = BoundaryPlanner { decides, broken, facts: &P::FACTS, options }.boundaries(program, layout);
         let mut machine = Machine {
             protocol,
             scene,
@@ -145,7 +145,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     /// Fills every cache with every line through the protocol itself: prefetches run to completion in sequence.
     fn warm(&self, state: &mut State) {
         let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
-        let read = Posted { request, result: None, passed: None, watched: 0, published: false };
+        let read = PostedRequest { request, result: None, passed: None, watched: 0, published: false };
         for line in 0..self.scene.lines {
             for module in self.modules() {
                 self.take_posted(state, module, line as u8, Source::Prefetch, read);

@@ -52,7 +52,7 @@ mod trial;
 mod values;
 
 pub use boundaries::Decides;
-pub use config::{Config, Evictions, Reductions, Room, Start, Wishes};
+pub use config::{ClientResources, Config, Evictions, Reductions, Start, Wishes};
 pub(crate) use layout::drawn_layout;
 pub use layout::{Layout, RegionHomes, Shape, Sharing, Sm, gpus_of, layouts, possible_layouts};
 pub use state::Violation;
@@ -134,8 +134,8 @@ pub fn refuses(program: &Program, protocol: &str) -> Option<String> {
 /// # Errors
 /// If the configuration names an unknown protocol.
 pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
-    struct Asked;
-    impl Visitor for Asked {
+    struct HierarchyQuery;
+    impl Visitor for HierarchyQuery {
         type Output = bool;
 
         fn visit<P: Coherence>(self, protocol: P) -> bool {
@@ -146,7 +146,7 @@ pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
             false
         }
     }
-    choose(config.protocol, config.options, Asked)
+    choose(config.protocol, config.options, HierarchyQuery)
 }
 
 /// Explores `program` laid out as `layout`; `forbidden` selects the final states that must not be reached. The report
@@ -200,7 +200,7 @@ fn explore<P: Coherence>(
 }
 
 /// Searches a world, and charts the path to a violation.
-fn report<W: chart::Charted>(world: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> Report {
+fn report<W: chart::ChartableWorld>(world: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> Report {
     let found = search::search(world, forbidden);
     let verdict = match &found.violation {
         Some((violation, _)) => Verdict::Violated(*violation),

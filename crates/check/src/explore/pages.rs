@@ -7,8 +7,8 @@
 use super::config::Config;
 use super::layout::{Layout, RegionHomes};
 use super::machine::Machine;
-use super::paging::Changing;
-use super::sm::OnSms;
+use super::paging::PageChange;
+use super::sm::SmHost;
 use super::state::{Channel, State};
 use super::values::Values;
 use crate::litmus::Instruction;
@@ -32,7 +32,7 @@ pub(super) struct PageState {
     /// The page mapping in each module.
     pub(super) seen: [Mapping; MODULES],
     /// Change in progress.
-    pub(super) change: Option<Changing>,
+    pub(super) change: Option<PageChange>,
     /// Residence after the previous change, and the modules that have not received this mapping yet: none while the
     /// rules are whole.
     pub(super) late: Option<(Residence, ModuleSet)>,

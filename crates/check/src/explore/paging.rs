@@ -13,8 +13,10 @@ use super::l2::is_awaited;
 use super::machine::Machine;
 use super::pages::PageState;
 use super::reduce::LineSet;
-use super::sm::OnSms;
-use super::state::{Awaited, Body, Channel, Held, Hold, Message, Posted, Source, State, Violation};
+use super::sm::SmHost;
+use super::state::{
+    AwaitedResult, Channel, HeldRequest, HoldReason, Message, MessageBody, PostedRequest, Source, State, Violation,
+};
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::paging::{Change, Holder, Paging, Step as Phase, Wish};
 use tombolo_protocol::{Coherence, LineState, ModuleSet, Topology};
@@ -22,7 +24,7 @@ use tombolo_types::{Mask, ModuleId};
 
 /// A change in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Changing {
+pub(super) struct PageChange {
     pub(super) change: Change,
     /// Index of the current step.
     pub(super) step: u8,
@@ -224,7 +226,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// page.
     fn begin_change(&self, state: &mut State, page: u8, change: Change) -> bool {
         let none = ModuleSet::NONE;
-        state.pages[page as usize].change = Some(Changing { change, step: 0, asked: none, owed: none, left: 0 });
+        state.pages[page as usize].change = Some(PageChange { change, step: 0, asked: none, owed: none, left: 0 });
         self.begin_phase_of(state, page);
         !self.config.reductions.pages || self.finish_change(state, page)
     }
@@ -275,7 +277,7 @@ impl<P: Coherence> Machine<'_, P> {
                 *before = rules.served_by(*now, changing.change.after);
                 (*now, *change) = (changing.change.after, None);
             } else if lacking.is_empty() && changing.left == 0 {
-                *change = Some(Changing { step: changing.step + 1, ..changing });
+                *change = Some(PageChange { step: changing.step + 1, ..changing });
                 self.begin_phase_of(state, page);
             } else if is_last && late.is_none() && !rules.awaits_map() {
                 *before = changing.change.after;
@@ -287,12 +289,12 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Collects acknowledgments for a page's change.
-    fn collect(&self, state: &mut State, page: u8) -> Option<Changing> {
+    fn collect(&self, state: &mut State, page: u8) -> Option<PageChange> {
         let changing = state.pages[page as usize].change?;
         let awaited = changing.owed.without(changing.asked);
         let over = |module: &ModuleId| awaited.contains(*module) && self.is_over(state, page, *module);
         let over: ModuleSet = self.modules().filter(over).collect();
-        let changing = Changing { owed: changing.owed.without(over), ..changing };
+        let changing = PageChange { owed: changing.owed.without(over), ..changing };
         state.pages[page as usize].change = Some(changing);
         Some(changing)
     }
@@ -357,7 +359,9 @@ impl<P: Coherence> Machine<'_, P> {
         let here = (0..state.fronts.threads.len()).filter(|&thread| self.module_of(thread) == module);
         here.flat_map(|thread| self.scene.registers_of(thread)).any(|register| {
             match state.fronts.registers[register].awaits {
-                Some(Awaited::Load { line, .. } | Awaited::Atomic { line, .. }) => self.region(line) == page,
+                Some(AwaitedResult::Load { line, .. } | AwaitedResult::Atomic { line, .. }) => {
+                    self.region(line) == page
+                }
                 None => false,
             }
         })
@@ -366,24 +370,24 @@ impl<P: Coherence> Machine<'_, P> {
     /// True if a store or an atomic from `module` to a page, or a publication from it, has not been served at the
     /// destination.
     fn has_stores(&self, state: &State, page: u8, module: ModuleId, published: bool) -> bool {
-        let is_meant = |posted: &Posted| is_awaited(posted) && posted.published == published;
+        let is_meant = |posted: &PostedRequest| is_awaited(posted) && posted.published == published;
         let of_module = |source: Source| match source {
             Source::Sm(sm) => self.scene.sms[sm as usize].module == module,
             Source::Module(from) => from == module,
             Source::Prefetch => false,
         };
         let sent = |message: &Message| match (message.channel, &message.body) {
-            (Channel::ToL2 { sm, line }, Body::Posted(posted)) => {
+            (Channel::ToL2 { sm, line }, MessageBody::Request(posted)) => {
                 of_module(Source::Sm(sm)) && self.region(line) == page && is_meant(posted)
             }
-            (Channel::Up { from, .. }, Body::Posted(posted)) => {
+            (Channel::Up { from, .. }, MessageBody::Request(posted)) => {
                 from == module && self.region(message.line) == page && is_meant(posted)
             }
             _ => false,
         };
-        let parked = |held: &Held| match &held.how {
-            Hold::Park(posted) => of_module(held.source) && self.region(held.line) == page && is_meant(posted),
-            Hold::Wait(_) | Hold::Flush(_) => false,
+        let parked = |held: &HeldRequest| match &held.how {
+            HoldReason::Park(posted) => of_module(held.source) && self.region(held.line) == page && is_meant(posted),
+            HoldReason::Wait(_) | HoldReason::Flush(_) => false,
         };
         state.messages.iter().any(sent) || state.held.iter().any(parked)
     }

@@ -25,10 +25,10 @@
 use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
-use super::sm::OnSms;
-use super::state::{Awaited, Body, Channel, Hold, Posted, SlotSet, Source, State};
+use super::sm::SmHost;
+use super::state::{AwaitedResult, Channel, HoldReason, MessageBody, PostedRequest, SlotSet, Source, State};
 use super::step::Step;
-use super::sync::Syncs;
+use super::sync::PlanHost;
 use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
 use tombolo_protocol::front::Stage;
@@ -38,7 +38,7 @@ use tombolo_types::ModuleId;
 
 /// A set of slots and SMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Part {
+struct SlotSmSet {
     /// Bit `module × regions + region`.
     slots: SlotSet,
     /// Bit `i` is the explorer's SM `i`.
@@ -47,21 +47,21 @@ struct Part {
 
 /// Progress status of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum ThreadProgress {
     /// The thread is done.
     Done,
     /// The thread can execute a step, or a request from its own plan is in flight.
     Ready,
     /// The thread waits for steps in this part, and possibly for further steps.
-    Waits(Part),
+    Waits(SlotSmSet),
     /// The thread waits for the remaining threads in the CTA, which share the SM.
     Barrier,
 }
 
 /// Facts computed once per state.
-struct Scene<'a> {
+struct StateFacts<'a> {
     state: &'a State,
-    standings: [Standing; MAX_THREADS],
+    standings: [ThreadProgress; MAX_THREADS],
     /// Per thread: slots on the paths for all possible future accesses by the thread.
     passed: [SlotSet; MAX_THREADS],
     /// Slots with steps that may send a message awaited by a release.
@@ -82,7 +82,7 @@ impl<P: Coherence> Machine<'_, P> {
         let scene = self.scene(state);
         // A waiting thread has no step; a part with only waiting threads would appear as a final state.
         let waits = |step: &Step| match *step {
-            Step::Thread { thread, .. } => scene.standings[thread as usize] != Standing::Ready,
+            Step::Thread { thread, .. } => scene.standings[thread as usize] != ThreadProgress::Ready,
             Step::Deliver { .. }
             | Step::Overtake { .. }
             | Step::Evict { .. }
@@ -90,8 +90,8 @@ impl<P: Coherence> Machine<'_, P> {
             | Step::Page(_) => false,
         };
         steps.retain(|step| !waits(step));
-        let nodes: Vec<Part> = steps.iter().map(|step| self.node(state, *step)).collect();
-        let mut best: Option<(usize, Part)> = None;
+        let nodes: Vec<SlotSmSet> = steps.iter().map(|step| self.node(state, *step)).collect();
+        let mut best: Option<(usize, SlotSmSet)> = None;
         for (index, (step, seed)) in steps.iter().zip(&nodes).enumerate() {
             let must_happen = matches!(step, Step::Thread { .. } | Step::Deliver { .. });
             if !must_happen || nodes[..index].contains(seed) {
@@ -115,8 +115,8 @@ impl<P: Coherence> Machine<'_, P> {
         steps
     }
 
-    fn scene<'a>(&self, state: &'a State) -> Scene<'a> {
-        let (mut standings, mut passed) = ([Standing::Done; MAX_THREADS], [0; MAX_THREADS]);
+    fn scene<'a>(&self, state: &'a State) -> StateFacts<'a> {
+        let (mut standings, mut passed) = ([ThreadProgress::Done; MAX_THREADS], [0; MAX_THREADS]);
         for thread in 0..state.fronts.threads.len() {
             standings[thread] = self.standing(state, thread);
             let accesses = self.accesses_left(state, thread);
@@ -124,7 +124,7 @@ impl<P: Coherence> Machine<'_, P> {
             let module = self.scene.sms[self.scene.sm_of[thread] as usize].module;
             passed[thread] = lines.fold(0, |slots, line| slots | self.region_path_of(module, line));
         }
-        let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
+        let mut scene = StateFacts { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
         for (index, entry) in state.entries.iter().enumerate() {
             // A replaced entry without sharers only causes messages that L2s send unsolicited.
             scene.sending |= SlotSet::from(entry.is_some_and(|sharers| !sharers.is_empty())) << index;
@@ -138,7 +138,7 @@ impl<P: Coherence> Machine<'_, P> {
             };
             let slot = self.slot(to, message.line);
             scene.passing |= slot;
-            let Body::Posted(posted) = &message.body else { continue };
+            let MessageBody::Request(posted) = &message.body else { continue };
             if posts(&posted.request) {
                 scene.sending |= slot;
             }
@@ -148,7 +148,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         for held in &state.held {
             let slot = self.slot(held.module, held.line);
-            if let Hold::Park(posted) = &held.how {
+            if let HoldReason::Park(posted) = &held.how {
                 scene.passing |= slot;
                 scene.sending |= if posts(&posted.request) { slot } else { 0 };
             }
@@ -181,44 +181,44 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The slots and SMs to which a step belongs.
-    fn node(&self, state: &State, step: Step) -> Part {
-        let at = |module, line| Part { slots: self.slot(module, line), sms: 0 };
+    fn node(&self, state: &State, step: Step) -> SlotSmSet {
+        let at = |module, line| SlotSmSet { slots: self.slot(module, line), sms: 0 };
         match step {
             Step::Thread { thread, .. } => self.sm_part(thread as usize),
             Step::Deliver { channel, .. } | Step::Overtake { channel } => {
                 let message = state.messages.iter().find(|message| message.channel == channel);
                 let line = message.map_or(0, |message| message.line);
                 let runs = message.is_some_and(|message| match &message.body {
-                    Body::Posted(posted) => self.may_run_through(posted),
+                    MessageBody::Request(posted) => self.may_run_through(posted),
                     _ => false,
                 });
                 let taken = |module| {
-                    if runs { Part { slots: self.region_path_of(module, line), sms: 0 } } else { at(module, line) }
+                    if runs { SlotSmSet { slots: self.region_path_of(module, line), sms: 0 } } else { at(module, line) }
                 };
                 match channel {
                     Channel::ToL2 { sm, .. } => taken(self.scene.sms[sm as usize].module),
                     Channel::Up { to, .. } => taken(to),
                     Channel::Down { to, .. } => at(to, line),
                     Channel::Memory { module, .. } => at(module, line),
-                    Channel::ToSm { sm, .. } => Part { slots: 0, sms: 1 << sm },
+                    Channel::ToSm { sm, .. } => SlotSmSet { slots: 0, sms: 1 << sm },
                     Channel::Result { register } => self.sm_part(self.thread_of(register)),
                     Channel::Plan { thread, module } => {
-                        Part { slots: self.slots_of(module), ..self.sm_part(thread as usize) }
+                        SlotSmSet { slots: self.slots_of(module), ..self.sm_part(thread as usize) }
                     }
                 }
             }
             Step::Evict { module, line } | Step::Replace { module, line } => at(module, line),
-            Step::Page(_) => Part::ALL,
+            Step::Page(_) => SlotSmSet::ALL,
         }
     }
 
     /// True if a request may start a read that is forwarded immediately.
-    fn may_run_through(&self, posted: &Posted) -> bool {
+    fn may_run_through(&self, posted: &PostedRequest) -> bool {
         self.runs_through() && !matches!(posted.request, Request::Write { .. })
     }
 
-    fn sm_part(&self, thread: usize) -> Part {
-        Part { slots: 0, sms: 1 << self.scene.sm_of[thread] }
+    fn sm_part(&self, thread: usize) -> SlotSmSet {
+        SlotSmSet { slots: 0, sms: 1 << self.scene.sm_of[thread] }
     }
 
     fn thread_of(&self, register: u16) -> usize {
@@ -226,7 +226,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The least closed part that contains `part`; `None` if the part includes every node in `nodes`.
-    fn closed(&self, scene: &Scene<'_>, mut part: Part, nodes: &[Part]) -> Option<Part> {
+    fn closed(&self, scene: &StateFacts<'_>, mut part: SlotSmSet, nodes: &[SlotSmSet]) -> Option<SlotSmSet> {
         loop {
             if nodes.iter().all(|node| part.holds(*node)) {
                 return None;
@@ -258,9 +258,9 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Adds a thread that interacts with the part, together with the thread's own interactions.
-    fn close_thread(&self, scene: &Scene<'_>, thread: usize, part: &mut Part) {
+    fn close_thread(&self, scene: &StateFacts<'_>, thread: usize, part: &mut SlotSmSet) {
         let standing = scene.standings[thread];
-        if standing == Standing::Done {
+        if standing == ThreadProgress::Done {
             return;
         }
         let asked = self.asked_slots(scene.state, thread);
@@ -274,9 +274,9 @@ impl<P: Coherence> Machine<'_, P> {
             return;
         }
         match standing {
-            Standing::Waits(on) if on == Part::default() => *part = Part::ALL,
-            Standing::Waits(on) => part.add(on),
-            Standing::Done | Standing::Ready | Standing::Barrier => part.add(sm),
+            ThreadProgress::Waits(on) if on == SlotSmSet::default() => *part = SlotSmSet::ALL,
+            ThreadProgress::Waits(on) => part.add(on),
+            ThreadProgress::Done | ThreadProgress::Ready | ThreadProgress::Barrier => part.add(sm),
         }
         if part.sms & sm.sms != 0 {
             part.slots |= asked | self.touched(scene.state, thread);
@@ -284,7 +284,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Slots that may send an immediately deliverable message to this line's slot.
-    fn sources(&self, scene: &Scene<'_>, module: ModuleId, line: u8) -> SlotSet {
+    fn sources(&self, scene: &StateFacts<'_>, module: ModuleId, line: u8) -> SlotSet {
         let mut slots = 0;
         if scene.passing & self.region_slots(line) != 0 {
             for below in self.modules().filter(|&below| below != module) {
@@ -341,49 +341,49 @@ impl<P: Coherence> Machine<'_, P> {
         if is_met { self.slot(self.answers(state, self.scene.sms[sm as usize].module, line), line) } else { 0 }
     }
 
-    fn standing(&self, state: &State, thread: usize) -> Standing {
-        let Some(instruction) = self.instruction(state, thread) else { return Standing::Done };
+    fn standing(&self, state: &State, thread: usize) -> ThreadProgress {
+        let Some(instruction) = self.instruction(state, thread) else { return ThreadProgress::Done };
         let all = || self.awaited(state, thread, self.scene.registers_of(thread));
         let own = || {
             let registers = mentioned(instruction).map(|one| self.scene.flat(thread, one) as usize);
-            Standing::Waits(self.awaited(state, thread, registers).unwrap_or_default())
+            ThreadProgress::Waits(self.awaited(state, thread, registers).unwrap_or_default())
         };
         match self.stage(state, thread) {
             None if self.is_at_boundary(state, thread) => self.standing_at_boundary(state, thread),
             None | Some(Stage::AwaitResult) => own(),
-            Some(Stage::AwaitLoads) => Standing::Waits(all().unwrap_or_default()),
-            Some(Stage::Issue) if matches!(instruction, Instruction::Barrier { .. }) => Standing::Barrier,
+            Some(Stage::AwaitLoads) => ThreadProgress::Waits(all().unwrap_or_default()),
+            Some(Stage::Issue) if matches!(instruction, Instruction::Barrier { .. }) => ThreadProgress::Barrier,
             Some(Stage::Issue) if !self.can_issue(state, thread) => own(),
             Some(Stage::Issue) => match self.stalled_on(state, thread, instruction) {
-                None => Standing::Ready,
-                Some(line) => Standing::Waits(self.fill_on_its_way(state, thread, line)),
+                None => ThreadProgress::Ready,
+                Some(line) => ThreadProgress::Waits(self.fill_on_its_way(state, thread, line)),
             },
             Some(Stage::Acquire(_) | Stage::Release(_)) => self.standing_in_plan(state, thread),
         }
     }
 
-    fn standing_in_plan(&self, state: &State, thread: usize) -> Standing {
+    fn standing_in_plan(&self, state: &State, thread: usize) -> ThreadProgress {
         match self.watched(state, thread) {
-            Some(part) if self.asked_slots(state, thread) == 0 => Standing::Waits(part),
-            Some(_) | None => Standing::Ready,
+            Some(part) if self.asked_slots(state, thread) == 0 => ThreadProgress::Waits(part),
+            Some(_) | None => ThreadProgress::Ready,
         }
     }
 
     /// At a kernel boundary a thread waits first for threads that have not arrived, then for results awaited by arrived
     /// threads, then for the first thread, which runs the plans.
-    fn standing_at_boundary(&self, state: &State, thread: usize) -> Standing {
+    fn standing_at_boundary(&self, state: &State, thread: usize) -> ThreadProgress {
         for other in 0..state.fronts.threads.len() {
             let is_done = self.instruction(state, other).is_none();
             if !is_done && !self.is_at_boundary(state, other) {
-                return Standing::Waits(self.sm_part(other));
+                return ThreadProgress::Waits(self.sm_part(other));
             }
             if let Some(part) = self.awaited(state, other, self.scene.registers_of(other)) {
-                return Standing::Waits(part);
+                return ThreadProgress::Waits(part);
             }
         }
         let first = (0..state.fronts.threads.len()).find(|&thread| self.is_at_boundary(state, thread));
         match first {
-            Some(first) if first != thread => Standing::Waits(self.sm_part(first)),
+            Some(first) if first != thread => ThreadProgress::Waits(self.sm_part(first)),
             _ => self.standing_in_plan(state, thread),
         }
     }
@@ -408,10 +408,10 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Part that delivers the result for the first waiting register in `registers`.
-    fn awaited(&self, state: &State, thread: usize, mut registers: impl Iterator<Item = usize>) -> Option<Part> {
+    fn awaited(&self, state: &State, thread: usize, mut registers: impl Iterator<Item = usize>) -> Option<SlotSmSet> {
         registers.find_map(|register| match state.fronts.registers[register].awaits? {
-            Awaited::Load { line, .. } => Some(self.fill_on_its_way(state, thread, line)),
-            Awaited::Atomic { line, .. } => {
+            AwaitedResult::Load { line, .. } => Some(self.fill_on_its_way(state, thread, line)),
+            AwaitedResult::Atomic { line, .. } => {
                 let result = Channel::Result { register: register as u16 };
                 let arrives = state.messages.iter().any(|message| message.channel == result);
                 let module = self.scene.sms[self.scene.sm_of[thread] as usize].module;
@@ -421,7 +421,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Part through which the fill for an L1 miss must come next.
-    fn fill_on_its_way(&self, state: &State, thread: usize, line: u8) -> Part {
+    fn fill_on_its_way(&self, state: &State, thread: usize, line: u8) -> SlotSmSet {
         let sm = self.scene.sm_of[thread];
         if state.messages.iter().any(|message| message.channel == Channel::ToSm { sm, line }) {
             return self.sm_part(thread);
@@ -431,7 +431,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Slots on the upward path from `module` that a message about `line` is about to reach: an unanswered request from
     /// `module` needs a step in at least a single slot from this set.
-    fn on_its_way(&self, state: &State, module: ModuleId, line: u8) -> Part {
+    fn on_its_way(&self, state: &State, module: ModuleId, line: u8) -> SlotSmSet {
         let reached =
             state.messages.iter().filter(|message| message.line == line).map(|message| match message.channel {
                 Channel::ToL2 { sm, .. } => self.slot(self.scene.sms[sm as usize].module, line),
@@ -440,29 +440,29 @@ impl<P: Coherence> Machine<'_, P> {
                 Channel::ToSm { .. } | Channel::Result { .. } | Channel::Plan { .. } => 0,
             });
         let reached = reached.fold(0, |all, slot| all | slot);
-        Part { slots: reached & self.region_path_of(module, line), sms: 0 }
+        SlotSmSet { slots: reached & self.region_path_of(module, line), sms: 0 }
     }
 
     /// Part for serving the first message or request awaited by the thread's release; `None` if there is none.
-    fn watched(&self, state: &State, thread: usize) -> Option<Part> {
+    fn watched(&self, state: &State, thread: usize) -> Option<SlotSmSet> {
         let is_watched = |threads: u8| threads >> thread & 1 != 0;
         let in_flight = state.messages.iter().find_map(|message| {
             let (to, watched) = match (message.channel, &message.body) {
-                (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
+                (Channel::ToL2 { sm, .. }, MessageBody::Request(posted)) => {
                     (self.scene.sms[sm as usize].module, posted.watched)
                 }
-                (Channel::Up { to, .. }, Body::Posted(posted)) => (to, posted.watched),
-                (Channel::Down { to, .. }, Body::Invalidate { watched }) => (to, *watched),
+                (Channel::Up { to, .. }, MessageBody::Request(posted)) => (to, posted.watched),
+                (Channel::Down { to, .. }, MessageBody::Invalidate { watched }) => (to, *watched),
                 _ => return None,
             };
-            is_watched(watched).then(|| Part { slots: self.slot(to, message.line), sms: 0 })
+            is_watched(watched).then(|| SlotSmSet { slots: self.slot(to, message.line), sms: 0 })
         });
         in_flight.or_else(|| {
             state.held.iter().find_map(|held| {
                 let watched = match &held.how {
-                    Hold::Park(posted) => posted.watched,
-                    Hold::Flush(threads) => *threads,
-                    Hold::Wait(_) => 0,
+                    HoldReason::Park(posted) => posted.watched,
+                    HoldReason::Flush(threads) => *threads,
+                    HoldReason::Wait(_) => 0,
                 };
                 is_watched(watched).then(|| self.on_its_way(state, held.module, held.line))
             })
@@ -470,15 +470,15 @@ impl<P: Coherence> Machine<'_, P> {
     }
 }
 
-impl Part {
+impl SlotSmSet {
     /// All slots and SMs.
-    const ALL: Part = Part { slots: SlotSet::MAX, sms: u8::MAX };
+    const ALL: SlotSmSet = SlotSmSet { slots: SlotSet::MAX, sms: u8::MAX };
 
-    fn holds(self, node: Part) -> bool {
+    fn holds(self, node: SlotSmSet) -> bool {
         node.slots & !self.slots == 0 && node.sms & !self.sms == 0
     }
 
-    fn add(&mut self, other: Part) {
+    fn add(&mut self, other: SlotSmSet) {
         self.slots |= other.slots;
         self.sms |= other.sms;
     }

@@ -1,11 +1,11 @@
 //! Interface between L2s and the threads above: L2s accept requests from SMs, and execute their actions in acquires and
 //! releases.
 
-use super::below::Below;
+use super::below::MemorySystem;
 use super::boundaries::Boundary;
 use super::machine::Machine;
 use super::scene::Scene;
-use super::state::{Body, Channel, FlatRegister, Fronts, Message, Posted, Source, State, Violation};
+use super::state::{Channel, FlatRegister, FrontEnds, Message, MessageBody, PostedRequest, Source, State, Violation};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::Instruction;
 use tombolo_protocol::drain::Wait;
@@ -13,7 +13,7 @@ use tombolo_protocol::l1::L1Pending;
 use tombolo_protocol::{Action, BrokenRule, Coherence, Plan, Request};
 use tombolo_types::{ModuleId, Scope};
 
-impl<P: Coherence> Below for Machine<'_, P> {
+impl<P: Coherence> MemorySystem for Machine<'_, P> {
     type Protocol = P;
     type State = State;
 
@@ -25,11 +25,11 @@ impl<P: Coherence> Below for Machine<'_, P> {
         &self.scene
     }
 
-    fn fronts<'s>(&self, state: &'s State) -> &'s Fronts {
+    fn fronts<'s>(&self, state: &'s State) -> &'s FrontEnds {
         &state.fronts
     }
 
-    fn fronts_mut<'s>(&self, state: &'s mut State) -> &'s mut Fronts {
+    fn fronts_mut<'s>(&self, state: &'s mut State) -> &'s mut FrontEnds {
         &mut state.fronts
     }
 
@@ -39,7 +39,7 @@ impl<P: Coherence> Below for Machine<'_, P> {
 
     fn post(&self, state: &mut State, sm: u8, line: u8, request: Request<Values>, result: Option<FlatRegister>) {
         self.note_issued(state, self.scene.sms[sm as usize].module, line, &request);
-        let body = Body::Posted(Posted { request, result, passed: None, watched: 0, published: false });
+        let body = MessageBody::Request(PostedRequest { request, result, passed: None, watched: 0, published: false });
         state.messages.push(Message { channel: Channel::ToL2 { sm, line }, line, body });
     }
 
@@ -59,7 +59,7 @@ impl<P: Coherence> Below for Machine<'_, P> {
             self.act(state, member, thread, action);
         } else {
             let channel = Channel::Plan { thread: thread as u8, module: member };
-            state.messages.push(Message { channel, line: 0, body: Body::Act(action) });
+            state.messages.push(Message { channel, line: 0, body: MessageBody::Act(action) });
         }
     }
 
@@ -124,7 +124,7 @@ impl<P: Coherence> Machine<'_, P> {
             module,
             line,
             Source::Sm(sm),
-            Posted { request, result: None, passed: None, watched: 0, published: false },
+            PostedRequest { request, result: None, passed: None, watched: 0, published: false },
         );
         self.run_down(state);
     }

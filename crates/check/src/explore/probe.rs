@@ -9,7 +9,7 @@
 //!
 //! L1s are probed with the corresponding cases, if applicable.
 
-use super::trial::Notes;
+use super::trial::RecordedEffects;
 use super::values::{Cells, Values, WHOLE_LINE, cells};
 use crate::litmus::{Operand, Update};
 use tombolo_protocol::directory::{Sharer, Sharers};
@@ -118,13 +118,13 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
 
     fn refuses(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
         let event = Event::Request { from, request };
-        let result = self.protocol.step(self.topology, at, &mut slot.clone(), event, &mut Notes::default());
+        let result = self.protocol.step(self.topology, at, &mut slot.clone(), event, &mut RecordedEffects::default());
         result == Err(Refusal::Stall)
     }
 
     /// True if a request bypasses to memory and leaves the slot unchanged.
     fn passes_by(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
-        let (mut after, mut notes) = (*slot, Notes::default());
+        let (mut after, mut notes) = (*slot, RecordedEffects::default());
         let event = Event::Request { from, request };
         let result = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
         result.is_ok() && notes.passed_to_memory && (after.line, after.pending) == (slot.line, slot.pending)
@@ -132,7 +132,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
 
     /// True if a read leaves the directory unchanged, unless the read receives a reply.
     fn is_unheard(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
-        let (mut after, mut notes) = (*slot, Notes::default());
+        let (mut after, mut notes) = (*slot, RecordedEffects::default());
         let event = Event::Request { from, request };
         // A refused step changes nothing: this is asserted at each step.
         let _ = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
@@ -164,7 +164,7 @@ pub(super) fn fills_are_plain(protocol: &impl Protocol) -> bool {
         let fresh = L1Pending::of(mask, scope);
         let mut stale = fresh;
         stale.miss.invalidate();
-        let acquired = Passed { line: None, pending: stale, bytes: mask };
+        let acquired = PassedMiss { line: None, pending: stale, bytes: mask };
         let updated = MASKS.into_iter().filter(|update| !(*update & mask).is_empty());
         let updated = updated.flat_map(|update| passed_by_updates(protocol, fresh, update));
         updated.chain([acquired]).all(|passed| takes_nothing(protocol, passed))
@@ -172,14 +172,14 @@ pub(super) fn fills_are_plain(protocol: &impl Protocol) -> bool {
 }
 
 /// L1 line and miss after an event has passed the miss, and the affected bytes.
-struct Passed {
+struct PassedMiss {
     line: Option<L1Line<Values>>,
     pending: L1Pending,
     bytes: Mask,
 }
 
 /// States after a store to `update` that meets the miss, and after an atomic, for each possible present copy.
-fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) -> Vec<Passed> {
+fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) -> Vec<PassedMiss> {
     let bytes = protocol.sectors().widen(update) & miss.miss.mask;
     let mut passed = Vec::new();
     for valid in [Mask::NONE, Mask(1), Mask(2)] {
@@ -191,14 +191,14 @@ fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) ->
             } else {
                 l1::atomic(protocol, &mut line, &mut pending, update);
             }
-            passed.push(Passed { line, pending: pending.unwrap_or(miss), bytes });
+            passed.push(PassedMiss { line, pending: pending.unwrap_or(miss), bytes });
         }
     }
     passed
 }
 
 /// True if the fill leaves the bytes unchanged, and no load waits for them.
-fn takes_nothing(protocol: &impl Protocol, Passed { line, pending, bytes }: Passed) -> bool {
+fn takes_nothing(protocol: &impl Protocol, PassedMiss { line, pending, bytes }: PassedMiss) -> bool {
     let mut after = line;
     l1::fill(protocol, &mut after, pending, pending.miss.mask, Cells([5, 6]));
     let there = |line: Option<L1Line<Values>>| {
@@ -214,7 +214,7 @@ fn takes_nothing(protocol: &impl Protocol, Passed { line, pending, bytes }: Pass
 
 #[cfg(test)]
 mod tests {
-    use super::super::crooked::{Crooked, Meeting, machine};
+    use super::super::crooked::{AlteredHmg, Meeting, machine};
     use super::*;
     use tombolo_protocol::catalogue::{Visitor, choose};
     use tombolo_protocol::nodes::Nodes;
@@ -222,7 +222,7 @@ mod tests {
     use tombolo_protocol::{BrokenRule, PROTOCOLS};
 
     fn is_plain(at: fn(&Meeting) -> bool) -> bool {
-        misses_are_plain(&Crooked::at(at), &machine(), 1)
+        misses_are_plain(&AlteredHmg::at(at), &machine(), 1)
     }
 
     #[test]
@@ -249,9 +249,9 @@ mod tests {
     }
 
     /// Computes if misses and fills are plain.
-    struct Plain;
+    struct PlainQuery;
 
-    impl Visitor for Plain {
+    impl Visitor for PlainQuery {
         type Output = (bool, bool);
 
         fn visit<P: Coherence>(self, protocol: P) -> (bool, bool) {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn plain(protocol: &str, write: WritePolicy, broken_rule: Option<BrokenRule>) -> (bool, bool) {
-        choose(protocol, Options { write, broken_rule, ..Options::default() }, Plain).unwrap()
+        choose(protocol, Options { write, broken_rule, ..Options::default() }, PlainQuery).unwrap()
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
             for write in [WritePolicy::Through, WritePolicy::Back] {
                 assert_eq!(plain(protocol, write, None), (true, true), "{protocol} {write:?}");
                 let all = Options { write, tracks: Tracks::All, ..Options::default() };
-                assert_eq!(choose(protocol, all, Plain).unwrap(), (true, true), "{protocol} {write:?}");
+                assert_eq!(choose(protocol, all, PlainQuery).unwrap(), (true, true), "{protocol} {write:?}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Invariants for every protocol, in addition to program outcomes.
 
 use super::machine::Machine;
-use super::sm::OnSms;
+use super::sm::SmHost;
 use super::state::{State, Violation};
 use super::values::cells;
 use tombolo_protocol::{Class, Coherence, Topology};

@@ -5,10 +5,10 @@
 //! arrive in order at each subscriber, through the line's channel. A module publishes to the subscribers in its
 //! mapping.
 
-use super::l2::Hand;
+use super::l2::CurrentRequest;
 use super::machine::Machine;
 use super::paging::PageStep;
-use super::state::{Awaited, Body, Channel, Message, Posted, Source, State, Violation};
+use super::state::{AwaitedResult, Channel, Message, MessageBody, PostedRequest, Source, State, Violation};
 use super::step::Step;
 use super::values::{Values, WHOLE_LINE};
 use tombolo_protocol::paging::Holder;
@@ -19,7 +19,7 @@ use tombolo_types::{ModuleId, Scope};
 
 /// A module's queue entry for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Queued {
+pub(super) struct QueueEntry {
     /// Module that owns the queue.
     pub(super) module: ModuleId,
     /// The line.
@@ -37,14 +37,14 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     fn entry(state: &State, at: ModuleId, line: u8) -> Option<Entry<Values>> {
-        let here = |queued: &&Queued| queued.module == at && queued.line == line;
+        let here = |queued: &&QueueEntry| queued.module == at && queued.line == line;
         state.queues.iter().find(here).map(|queued| queued.entry)
     }
 
     /// Outstanding publications from `at` for a line.
     fn publishing(&self, state: &State, at: ModuleId, line: u8) -> Publishing<Values> {
         let is_sent = |message: &Message| {
-            let Body::Posted(posted) = &message.body else { return false };
+            let MessageBody::Request(posted) = &message.body else { return false };
             let from = matches!(message.channel, Channel::Up { from, .. } if from == at);
             posted.published && from && message.line == line
         };
@@ -61,11 +61,13 @@ impl<P: Coherence> Machine<'_, P> {
         let mut registers = here.flat_map(|thread| self.scene.registers_of(thread));
         registers.any(|register| {
             let before_l2 = |message: &Message| match (message.channel, &message.body) {
-                (Channel::ToL2 { .. }, Body::Posted(posted)) => posted.result.map(usize::from) == Some(register),
+                (Channel::ToL2 { .. }, MessageBody::Request(posted)) => {
+                    posted.result.map(usize::from) == Some(register)
+                }
                 _ => false,
             };
             let awaits = state.fronts.registers[register].awaits;
-            matches!(awaits, Some(Awaited::Atomic { line: of, .. }) if of == line)
+            matches!(awaits, Some(AwaitedResult::Atomic { line: of, .. }) if of == line)
                 && !state.messages.iter().any(before_l2)
         })
     }
@@ -79,13 +81,13 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// A request from an SM or a module reaches the L2 in `at`. Returns true if the request never reaches the L2
     /// itself.
-    pub(super) fn passes_queue(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) -> bool {
+    pub(super) fn passes_queue(&self, state: &mut State, at: ModuleId, line: u8, hand: &CurrentRequest) -> bool {
         let Source::Sm(sm) = hand.source else { return false };
         let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
         if self.scene.sms[sm as usize].module != at {
             return false;
         }
-        let Posted { request, .. } = hand.posted;
+        let PostedRequest { request, .. } = hand.posted;
         match rules.before(subscribers, at, &request, &self.publishing(state, at, line)) {
             Before::Passes => false,
             Before::PassesBehindEntry => {
@@ -100,14 +102,14 @@ impl<P: Coherence> Machine<'_, P> {
             Before::Answered(data) => {
                 let Request::Read { mask, .. } = request else { return false };
                 let channel = Channel::ToSm { sm, line };
-                state.messages.push(Message { channel, line, body: Body::Fill { mask, data } });
+                state.messages.push(Message { channel, line, body: MessageBody::Fill { mask, data } });
                 true
             }
             Before::IsSent { behind_entry } => {
                 if behind_entry {
                     self.send_entry(state, at, line);
                 }
-                self.send(state, at, line, Posted { result: None, ..hand.posted });
+                self.send(state, at, line, PostedRequest { result: None, ..hand.posted });
                 true
             }
             Before::Waits => {
@@ -123,12 +125,12 @@ impl<P: Coherence> Machine<'_, P> {
         let (at, mut messages) = (self.scene.sms[sm as usize].module, state.messages.iter());
         let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
         let first = messages.find(|message| message.channel == channel).map(|message| message.body);
-        let Some(Body::Posted(Posted { request, .. })) = first else { return false };
+        let Some(MessageBody::Request(PostedRequest { request, .. })) = first else { return false };
         rules.before(subscribers, at, &request, &self.publishing(state, at, line)) == Before::Waits
     }
 
     /// The L2 in `at` has served a request.
-    pub(super) fn note_taken(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) {
+    pub(super) fn note_taken(&self, state: &mut State, at: ModuleId, line: u8, hand: &CurrentRequest) {
         let Some((rules, subscribers)) = self.published(state, at, line) else { return };
         if hand.posted.published || !subscribers.contains(at) {
             return;
@@ -146,7 +148,7 @@ impl<P: Coherence> Machine<'_, P> {
                 let data = self.contents_at(state, Holder::Module(at), line);
                 let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
                 let result = hand.posted.result.filter(|_| answer_waits);
-                self.send(state, at, line, Posted { request, result, ..hand.posted });
+                self.send(state, at, line, PostedRequest { request, result, ..hand.posted });
             }
         }
     }
@@ -156,7 +158,7 @@ impl<P: Coherence> Machine<'_, P> {
         let Request::Write { mask, data, .. } = *request else { return };
         let entry = Entry::added(Self::entry(state, at, line), mask, data);
         state.queues.retain(|queued| queued.module != at || queued.line != line);
-        state.queues.push(Queued { module: at, line, entry, is_sent: false });
+        state.queues.push(QueueEntry { module: at, line, entry, is_sent: false });
     }
 
     /// Sends the queue entry of `at` for a line, if any.
@@ -172,7 +174,7 @@ impl<P: Coherence> Machine<'_, P> {
         let holds = subscribers.contains(at).then(|| self.contents_at(state, Holder::Module(at), line));
         let Entry { mask, data } = rules.sent(entry, WHOLE_LINE, holds);
         let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
-        self.send(state, at, line, Posted { request, result: None, passed: None, watched: 0, published: true });
+        self.send(state, at, line, PostedRequest { request, result: None, passed: None, watched: 0, published: true });
     }
 
     /// Discards the queue entry of `at` for a line in a page whose publication has ended. Such an entry is a violation,
@@ -190,7 +192,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Sends a store or an atomic to every other subscriber.
-    fn send(&self, state: &mut State, at: ModuleId, line: u8, posted: Posted) {
+    fn send(&self, state: &mut State, at: ModuleId, line: u8, posted: PostedRequest) {
         let Some((rules, subscribers)) = self.published(state, at, line) else { return };
         let targets = rules.targets(subscribers, at);
         let request = match posted.request {
@@ -199,8 +201,8 @@ impl<P: Coherence> Machine<'_, P> {
         };
         for to in self.modules().filter(|module| targets.contains(*module)) {
             let channel = Channel::Up { from: at, to, lane: self.lane(line) };
-            let posted = Posted { request, passed: None, watched: 0, published: true, ..posted };
-            state.messages.push(Message { channel, line, body: Body::Posted(posted) });
+            let posted = PostedRequest { request, passed: None, watched: 0, published: true, ..posted };
+            state.messages.push(Message { channel, line, body: MessageBody::Request(posted) });
         }
     }
 
@@ -214,7 +216,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Adds a step per queue entry, because each may be sent.
     pub(super) fn queue_steps(&self, state: &State, steps: &mut Vec<Step>) {
-        let step = |&Queued { module, line, .. }: &Queued| Step::Page(PageStep::Publish { module, line });
+        let step = |&QueueEntry { module, line, .. }: &QueueEntry| Step::Page(PageStep::Publish { module, line });
         steps.extend(state.queues.iter().map(step));
     }
 
@@ -222,7 +224,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn awaits_value(&self, state: &State, channel: Channel) -> bool {
         let Channel::Result { register } = channel else { return false };
         state.messages.iter().any(|message| match &message.body {
-            Body::Posted(posted) => posted.published && posted.result == Some(register),
+            MessageBody::Request(posted) => posted.published && posted.result == Some(register),
             _ => false,
         })
     }

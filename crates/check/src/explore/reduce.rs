@@ -41,9 +41,9 @@
 
 use super::config::Evictions;
 use super::machine::Machine;
-use super::sm::OnSms;
+use super::sm::SmHost;
 use super::sm::operation;
-use super::state::{Body, Channel, Hold, Message, Posted, SlotSet, State};
+use super::state::{Channel, HoldReason, Message, MessageBody, PostedRequest, SlotSet, State};
 use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
@@ -58,7 +58,7 @@ pub(super) type LineSet = u8;
 
 /// Possible future actions of a thread from an instruction onward, over all branch outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Remaining {
+pub(super) struct RemainingActions {
     /// Lines that the thread may load.
     loads: LineSet,
     /// Lines that the thread may load beyond `.cta`.
@@ -68,12 +68,12 @@ pub(super) struct Remaining {
     /// Lines that the thread may access.
     accesses: LineSet,
     /// Possible effects of synchronisation on remote L2s.
-    syncs: Syncs,
+    syncs: SyncEffects,
 }
 
 /// Possible effects of synchronisation at L2s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Syncs {
+pub(super) struct SyncEffects {
     /// A release: it marks messages sent by L2s.
     pub(super) releases: bool,
     /// An acquire that invalidates L2s.
@@ -82,9 +82,9 @@ pub(super) struct Syncs {
     drops_l1: bool,
 }
 
-impl Syncs {
-    fn and(self, other: Syncs) -> Syncs {
-        Syncs {
+impl SyncEffects {
+    fn and(self, other: SyncEffects) -> SyncEffects {
+        SyncEffects {
             releases: self.releases || other.releases,
             invalidates: self.invalidates || other.invalidates,
             drops_l1: self.drops_l1 || other.drops_l1,
@@ -92,9 +92,9 @@ impl Syncs {
     }
 }
 
-impl Remaining {
-    fn and(self, other: Remaining) -> Remaining {
-        Remaining {
+impl RemainingActions {
+    fn and(self, other: RemainingActions) -> RemainingActions {
+        RemainingActions {
             loads: self.loads | other.loads,
             far_loads: self.far_loads | other.far_loads,
             reads: self.reads | other.reads,
@@ -106,7 +106,7 @@ impl Remaining {
 
 /// Accesses that may still reach L2 slots: bits by [`Machine::l2_index`].
 #[derive(Clone, Copy, Debug, Default)]
-struct Outlook {
+struct RemainingAccesses {
     /// Slots with accesses of any kind; each thread with unissued accesses counts once per line.
     visited: SlotSet,
     /// Slots with more than a single access.
@@ -115,7 +115,7 @@ struct Outlook {
     read: SlotSet,
 }
 
-impl Outlook {
+impl RemainingAccesses {
     fn visit(&mut self, slots: SlotSet, reads: bool) {
         self.visited_again |= self.visited & slots;
         self.visited |= slots;
@@ -123,7 +123,7 @@ impl Outlook {
     }
 }
 
-fn is_write(posted: &Posted) -> bool {
+fn is_write(posted: &PostedRequest) -> bool {
     matches!(posted.request, Request::Write { .. })
 }
 
@@ -132,22 +132,22 @@ fn is_write(posted: &Posted) -> bool {
 pub(super) fn remaining(
     code: &[Instruction],
     line_of: impl Fn(&Instruction) -> Option<u8>,
-    syncs: impl Fn(&Instruction) -> Syncs,
-) -> Vec<Remaining> {
-    let mut from = vec![Remaining::default(); code.len() + 1];
+    syncs: impl Fn(&Instruction) -> SyncEffects,
+) -> Vec<RemainingActions> {
+    let mut from = vec![RemainingActions::default(); code.len() + 1];
     loop {
         let before = from.clone();
         for (at, instruction) in code.iter().enumerate().rev() {
             let accesses = line_of(instruction).map_or(0, |line| 1 << line);
             let only = |applies: bool| if applies { accesses } else { 0 };
-            let own = Remaining {
+            let own = RemainingActions {
                 loads: only(matches!(instruction, Instruction::Load { .. })),
                 far_loads: only(matches!(instruction, Instruction::Load { order, .. } if order.scope != Scope::Cta)),
                 reads: only(!matches!(instruction, Instruction::Store { .. })),
                 accesses,
                 syncs: syncs(instruction),
             };
-            let jump = instruction.target().map_or(Remaining::default(), |target| from[target]);
+            let jump = instruction.target().map_or(RemainingActions::default(), |target| from[target]);
             from[at] = own.and(from[at + 1]).and(jump);
         }
         if from == before {
@@ -157,26 +157,26 @@ pub(super) fn remaining(
 }
 
 /// Synchronisation effects of `instruction`, from stage `from` onward.
-pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: usize) -> Syncs {
+pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: usize) -> SyncEffects {
     if let Instruction::KernelBoundary = instruction {
-        return Syncs {
+        return SyncEffects {
             releases: true,
             invalidates: !protocol.acquire(Sync::Kernel).is_empty(),
             drops_l1: l1::acquire_invalidates(protocol, Scope::Sys),
         };
     }
-    let Some((operation, order)) = operation(instruction) else { return Syncs::default() };
+    let Some((operation, order)) = operation(instruction) else { return SyncEffects::default() };
     let stages = front::stages(protocol, operation, order);
     let all = (from..front::MAX_STAGES).map_while(|index| stages.get(index)).map(|stage| match stage {
-        Stage::Release(_) => Syncs { releases: true, ..Syncs::default() },
-        Stage::Acquire(scope) => Syncs {
+        Stage::Release(_) => SyncEffects { releases: true, ..SyncEffects::default() },
+        Stage::Acquire(scope) => SyncEffects {
             releases: false,
             invalidates: !protocol.acquire(Sync::Thread(scope)).is_empty(),
             drops_l1: l1::acquire_invalidates(protocol, scope),
         },
-        Stage::AwaitLoads | Stage::Issue | Stage::AwaitResult => Syncs::default(),
+        Stage::AwaitLoads | Stage::Issue | Stage::AwaitResult => SyncEffects::default(),
     });
-    all.fold(Syncs::default(), Syncs::and)
+    all.fold(SyncEffects::default(), SyncEffects::and)
 }
 
 impl<P: Coherence> Machine<'_, P> {
@@ -186,16 +186,16 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Future and current synchronisation effects of `thread`.
-    pub(super) fn syncs_left(&self, state: &State, thread: usize) -> Syncs {
+    pub(super) fn syncs_left(&self, state: &State, thread: usize) -> SyncEffects {
         let at = state.fronts.threads[thread];
-        let later = self.remaining[thread].get(at.pc as usize + 1).map_or(Syncs::default(), |later| later.syncs);
+        let later = self.remaining[thread].get(at.pc as usize + 1).map_or(SyncEffects::default(), |later| later.syncs);
         let instruction = self.instruction(state, thread);
         let now = instruction.map(|now| syncs(&self.protocol, now, at.stage as usize));
         now.unwrap_or_default().and(later)
     }
 
     /// Actions that `thread` has not issued yet.
-    fn remaining_of(&self, state: &State, thread: usize) -> Remaining {
+    fn remaining_of(&self, state: &State, thread: usize) -> RemainingActions {
         let at = state.fronts.threads[thread].pc as usize;
         let is_access = self.instruction(state, thread).is_some_and(|instruction| instruction.location().is_some());
         let issued = is_access && matches!(self.stage(state, thread), Some(Stage::AwaitResult | Stage::Acquire(_)));
@@ -203,9 +203,9 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Actions that the threads on `sm` have not issued yet.
-    fn remaining_on(&self, state: &State, sm: u8) -> Remaining {
+    fn remaining_on(&self, state: &State, sm: u8) -> RemainingActions {
         let threads = (0..state.fronts.threads.len()).filter(|&thread| self.scene.sm_of[thread] == sm);
-        threads.fold(Remaining::default(), |all, thread| all.and(self.remaining_of(state, thread)))
+        threads.fold(RemainingActions::default(), |all, thread| all.and(self.remaining_of(state, thread)))
     }
 
     pub(super) fn module_of(&self, thread: usize) -> ModuleId {
@@ -213,8 +213,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Computes the remaining accesses per slot.
-    fn outlook(&self, state: &State) -> Outlook {
-        let mut outlook = Outlook::default();
+    fn outlook(&self, state: &State) -> RemainingAccesses {
+        let mut outlook = RemainingAccesses::default();
         for thread in 0..state.fronts.threads.len() {
             let (remaining, module) = (self.remaining_of(state, thread), self.module_of(thread));
             for line in (0..self.scene.lines as u8).filter(|line| remaining.accesses >> line & 1 != 0) {
@@ -222,7 +222,7 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         for message in &state.messages {
-            let reads = matches!(&message.body, Body::Posted(posted) if !is_write(posted));
+            let reads = matches!(&message.body, MessageBody::Request(posted) if !is_write(posted));
             match message.channel {
                 Channel::ToL2 { sm, line } => {
                     outlook.visit(self.path_of(self.scene.sms[sm as usize].module, line), reads)
@@ -232,7 +232,7 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         for held in &state.held {
-            if let Hold::Park(posted) = &held.how {
+            if let HoldReason::Park(posted) = &held.how {
                 outlook.visit(self.path_of(held.module, held.line), !is_write(posted));
             }
         }
@@ -243,7 +243,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Dirty bytes pass every slot on their path except their own.
-    fn visit_by_write_backs(&self, state: &State, outlook: &mut Outlook) {
+    fn visit_by_write_backs(&self, state: &State, outlook: &mut RemainingAccesses) {
         for module in self.modules() {
             for line in 0..self.scene.lines as u8 {
                 let own = self.l2_index(module, line);
@@ -331,7 +331,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if a clean copy exists that can no longer make a difference.
-    fn is_forgotten(&self, state: &State, outlook: &Outlook, module: ModuleId, line: u8) -> bool {
+    fn is_forgotten(&self, state: &State, outlook: &RemainingAccesses, module: ModuleId, line: u8) -> bool {
         let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
         let waited = state.held.iter().any(|held| held.module == module && held.line == line);
         // Final contents at the ordering point are part of the outcome.
@@ -425,28 +425,30 @@ impl<P: Coherence> Machine<'_, P> {
             (Channel::Result { .. }, _) => true,
             (Channel::Memory { .. }, _) => self.plain_misses && !self.protocol.ordering_point().is_memory(),
             (Channel::ToSm { sm, .. }, _) => {
-                let Remaining { loads, far_loads, .. } = self.remaining_on(state, sm);
+                let RemainingActions { loads, far_loads, .. } = self.remaining_on(state, sm);
                 let early = self.plain_fills && self.config.evictions != Evictions::Never;
                 (if early { far_loads } else { loads }) >> line & 1 == 0
             }
-            (Channel::Up { .. }, Body::Posted(Posted { request: Request::Read { .. }, .. })) if self.runs_through() => {
+            (Channel::Up { .. }, MessageBody::Request(PostedRequest { request: Request::Read { .. }, .. }))
+                if self.runs_through() =>
+            {
                 true
             }
-            (Channel::Down { to, .. }, Body::Invalidate { .. }) => {
+            (Channel::Down { to, .. }, MessageBody::Invalidate { .. }) => {
                 state.entries[self.entry_index(to, line)].is_none()
                     && self.lines_of_region(line).all(|line| state.l2[self.l2_index(to, line)].line.is_none())
             }
-            (Channel::Plan { module, .. }, Body::Act(Action::Invalidate(_))) => {
+            (Channel::Plan { module, .. }, MessageBody::Act(Action::Invalidate(_))) => {
                 (0..self.scene.lines as u8).all(|line| {
                     let slot = state.l2[self.l2_index(module, line)];
                     slot.line.is_none() && slot.pending.is_none()
                 })
             }
-            (Channel::Down { to, .. }, Body::Fill { .. }) => {
+            (Channel::Down { to, .. }, MessageBody::Fill { .. }) => {
                 let slot = self.l2_index(to, line);
                 state.l2[slot].line.is_none() && self.outlook(state).visited >> slot & 1 == 0
             }
-            (Channel::ToL2 { .. } | Channel::Up { .. }, Body::Posted(posted)) => {
+            (Channel::ToL2 { .. } | Channel::Up { .. }, MessageBody::Request(posted)) => {
                 matches!(posted.request, Request::Read { .. })
                     && !self.runs_through()
                     && self

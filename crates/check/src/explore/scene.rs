@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, Sm};
 use super::sm::operation;
-use super::state::{FlatRegister, Fronts, L1Slot, RegisterState, ThreadState};
+use super::state::{FlatRegister, FrontEnds, L1Slot, RegisterState, ThreadState};
 use crate::litmus::{FinalState, Instruction, Program, Register, Thread, Value};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Stage};
@@ -45,10 +45,10 @@ impl<'a> Scene<'a> {
     }
 
     /// Threads, registers and L1s before the first instruction.
-    pub(super) fn initial(&self) -> Fronts {
+    pub(super) fn initial(&self) -> FrontEnds {
         let registers = self.program.threads.iter().flat_map(|thread| &thread.registers);
         let registers = registers.map(|register| RegisterState { value: register.initial, awaits: None });
-        Fronts {
+        FrontEnds {
             threads: vec![ThreadState::default(); self.program.threads.len()],
             registers: registers.collect(),
             l1: vec![L1Slot::default(); self.sms.len() * self.lines],
@@ -56,7 +56,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Final state at run end with memory contents `memory`.
-    pub(super) fn final_state(&self, fronts: &Fronts, memory: &[Value]) -> FinalState {
+    pub(super) fn final_state(&self, fronts: &FrontEnds, memory: &[Value]) -> FinalState {
         let registers: Vec<Vec<Value>> = (self.program.threads.iter().zip(&self.register_base))
             .map(|(thread, &base)| {
                 (0..thread.registers.len()).map(|i| fronts.registers[base as usize + i].value).collect()
@@ -80,12 +80,12 @@ impl<'a> Scene<'a> {
     }
 
     /// The current instruction, or `None` when the thread is done.
-    pub(super) fn instruction(&self, fronts: &Fronts, thread: usize) -> Option<&'a Instruction> {
+    pub(super) fn instruction(&self, fronts: &FrontEnds, thread: usize) -> Option<&'a Instruction> {
         self.program.threads[thread].code.get(fronts.threads[thread].pc as usize)
     }
 
     /// The current stage of a memory operation or fence.
-    pub(super) fn stage(&self, fronts: &Fronts, thread: usize) -> Option<Stage> {
+    pub(super) fn stage(&self, fronts: &FrontEnds, thread: usize) -> Option<Stage> {
         let at = &fronts.threads[thread];
         *self.stages[thread].get(at.pc as usize)?.get(at.stage as usize)?
     }
@@ -96,7 +96,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Kernel boundaries passed by `thread`.
-    pub(super) fn boundaries_passed(&self, fronts: &Fronts, thread: usize) -> usize {
+    pub(super) fn boundaries_passed(&self, fronts: &FrontEnds, thread: usize) -> usize {
         let before = &self.program.threads[thread].code[..fronts.threads[thread].pc as usize];
         before.iter().filter(|instruction| **instruction == Instruction::KernelBoundary).count()
     }

@@ -47,7 +47,7 @@ pub(super) trait World {
 }
 
 /// Findings of a search.
-pub(super) struct Found<S> {
+pub(super) struct SearchResult<S> {
     pub(super) outcomes: BTreeSet<FinalState>,
     pub(super) states: usize,
     /// The first violation in step order, with the shortest path to it.
@@ -58,18 +58,18 @@ pub(super) struct Found<S> {
 
 /// Predecessor of a state.
 #[derive(Clone, Copy)]
-struct Origin<S> {
+struct Predecessor<S> {
     parent: u32,
     step: Option<S>,
 }
 
 /// Visits every state reachable by `machine`, until a violation is found or the budget is exhausted.
-pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> Found<W::Step> {
-    let mut found = Found { outcomes: BTreeSet::new(), states: 0, violation: None, bounded: false };
+pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> SearchResult<W::Step> {
+    let mut found = SearchResult { outcomes: BTreeSet::new(), states: 0, violation: None, bounded: false };
     let initial = machine.initial();
     let mut seen = FxHashMap::default();
     seen.insert(fingerprint(&initial), ());
-    let mut origins = vec![Origin { parent: 0, step: None }];
+    let mut origins = vec![Predecessor { parent: 0, step: None }];
     let mut frontier = VecDeque::from([(0_u32, initial)]);
     // Retired states, kept for reuse of their memory.
     let mut spare: Vec<W::State> = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> b
             let is_taken = machine.take(step, &mut next);
             is_final &= !is_taken;
             if is_taken && seen.insert(fingerprint(&next), ()).is_none() {
-                origins.push(Origin { parent: index, step: Some(step) });
+                origins.push(Predecessor { parent: index, step: Some(step) });
                 frontier.push_back((origins.len() as u32 - 1, next));
             } else {
                 spare.push(next);
@@ -109,7 +109,7 @@ pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> b
 
 /// Draws random executions from the start to the end, to sample further final states after a search has given up. The
 /// result is identical on every run.
-fn walk<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool, found: &mut Found<W::Step>) {
+fn walk<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool, found: &mut SearchResult<W::Step>) {
     for walk in 0..machine.walks() {
         let mut dice = Dice::new(machine.walks() as u64, walk as u64);
         let (mut state, mut taken) = (machine.initial(), Vec::new());
@@ -161,9 +161,9 @@ fn judge<W: World>(
     violation
 }
 
-fn way_to<S: Copy>(origins: &[Origin<S>], mut index: u32) -> Vec<S> {
+fn way_to<S: Copy>(origins: &[Predecessor<S>], mut index: u32) -> Vec<S> {
     let mut steps = Vec::new();
-    while let Origin { parent, step: Some(step) } = origins[index as usize] {
+    while let Predecessor { parent, step: Some(step) } = origins[index as usize] {
         steps.push(step);
         index = parent;
     }
@@ -173,13 +173,13 @@ fn way_to<S: Copy>(origins: &[Origin<S>], mut index: u32) -> Vec<S> {
 
 /// A 128-bit fingerprint: two 64-bit lanes, each folding the input's product with a separate odd constant.
 fn fingerprint(state: &impl Hash) -> u128 {
-    let mut hasher = Lanes { low: 0x243f_6a88_85a3_08d3, high: 0x1319_8a2e_0370_7344 };
+    let mut hasher = FingerprintHasher { low: 0x243f_6a88_85a3_08d3, high: 0x1319_8a2e_0370_7344 };
     state.hash(&mut hasher);
     u128::from(hasher.high) << 64 | u128::from(hasher.low)
 }
 
 /// Constants: binary digits of pi.
-struct Lanes {
+struct FingerprintHasher {
     low: u64,
     high: u64,
 }
@@ -189,7 +189,7 @@ fn fold(lane: u64, input: u64, odd: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-impl Hasher for Lanes {
+impl Hasher for FingerprintHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];

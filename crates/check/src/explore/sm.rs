@@ -1,9 +1,9 @@
 //! SMs: threads, their stages and the L1, hosting [`tombolo_protocol::front`] and [`tombolo_protocol::l1`].
 
-use super::below::Below;
-use super::host::{FillingL1, L1Slots, Loading};
-use super::state::{Awaited, Fronts, RegisterState, Violation};
-use super::sync::Syncs;
+use super::below::MemorySystem;
+use super::host::{L1Fill, L1Slots, WaitingRegister};
+use super::state::{AwaitedResult, FrontEnds, RegisterState, Violation};
+use super::sync::PlanHost;
 use super::values::{Values, mask_of};
 use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
 use tombolo_protocol::front::{Operation, Stage};
@@ -17,7 +17,7 @@ use tombolo_types::{Mask, Order, Scope};
 const LOCAL_STEPS: usize = 1000;
 
 /// Threads on SMs, independent from the memory system below.
-pub(super) trait OnSms: Below {
+pub(super) trait SmHost: MemorySystem {
     /// The current instruction, or `None` when the thread is done.
     fn instruction(&self, state: &Self::State, thread: usize) -> Option<&Instruction> {
         self.scene().instruction(self.fronts(state), thread)
@@ -222,7 +222,7 @@ pub(super) trait OnSms: Below {
         }
         let mask = self.protocol().sectors().widen(mask_of(at.cell));
         let result = l1::load(self.protocol(), &mut slot.line, || slot.pending, mask, order.scope);
-        let awaits = Some(Awaited::Load { line: at.line, cell: at.cell });
+        let awaits = Some(AwaitedResult::Load { line: at.line, cell: at.cell });
         match result {
             Load::Hit(data) => self.fronts_mut(state).registers[register as usize].value = data.0[at.cell as usize],
             Load::Stall => return false,
@@ -274,7 +274,7 @@ pub(super) trait OnSms: Below {
             if self.fronts(state).registers[register as usize].awaits.is_some() {
                 return false;
             }
-            let awaits = Some(Awaited::Atomic { line: at.line, cell: at.cell });
+            let awaits = Some(AwaitedResult::Atomic { line: at.line, cell: at.cell });
             self.fronts_mut(state).registers[register as usize] = RegisterState { value: 0, awaits };
         }
         let index = self.scene().l1_index(sm, at.line);
@@ -307,17 +307,19 @@ pub(super) trait OnSms: Below {
             return;
         };
         let waiting = self.loading(state, sm, line);
-        let Fronts { l1, registers, .. } = self.fronts_mut(state);
+        let FrontEnds { l1, registers, .. } = self.fronts_mut(state);
         let (protocol, slot) = (self.protocol(), &mut l1[index]);
-        host::fill(protocol, &mut FillingL1 { protocol, slot, registers, waiting, pending, mask, data }, mask);
+        host::fill(protocol, &mut L1Fill { protocol, slot, registers, waiting, pending, mask, data }, mask);
     }
 
     /// Registers in an SM's threads with a pending load of `line`.
-    fn loading(&self, state: &Self::State, sm: u8, line: u8) -> Vec<Loading> {
+    fn loading(&self, state: &Self::State, sm: u8, line: u8) -> Vec<WaitingRegister> {
         let threads = (0..self.fronts(state).threads.len()).filter(|&thread| self.scene().sm_of[thread] == sm);
         let awaiting = |register: usize| match self.fronts(state).registers[register].awaits {
-            Some(Awaited::Load { line: from, cell }) if from == line => Some(Loading::new(register, cell)),
-            Some(Awaited::Load { .. } | Awaited::Atomic { .. }) | None => None,
+            Some(AwaitedResult::Load { line: from, cell }) if from == line => {
+                Some(WaitingRegister::new(register, cell))
+            }
+            Some(AwaitedResult::Load { .. } | AwaitedResult::Atomic { .. }) | None => None,
         };
         threads.flat_map(|thread| self.scene().registers_of(thread)).filter_map(awaiting).collect()
     }
@@ -326,10 +328,10 @@ pub(super) trait OnSms: Below {
     fn take_result(&self, state: &mut Self::State, register: u16, data: Values) {
         let index = register as usize;
         match self.fronts(state).registers[index].awaits {
-            Some(Awaited::Atomic { cell, .. }) => {
+            Some(AwaitedResult::Atomic { cell, .. }) => {
                 self.fronts_mut(state).registers[index] = RegisterState { value: data.0[cell as usize], awaits: None };
             }
-            Some(Awaited::Load { .. }) | None => {
+            Some(AwaitedResult::Load { .. }) | None => {
                 self.wrong(state, Violation::Unexpected("a result that no register awaits"));
             }
         }
@@ -361,7 +363,7 @@ pub(super) trait OnSms: Below {
     }
 }
 
-impl<B: Below> OnSms for B {}
+impl<B: MemorySystem> SmHost for B {}
 
 fn result_register(instruction: &Instruction) -> Option<Register> {
     match *instruction {

@@ -2,7 +2,7 @@
 
 use super::config::Wishes;
 use super::pages::PageState;
-use super::publication::Queued;
+use super::publication::QueueEntry;
 use super::values::{Values, cells};
 use crate::litmus::Value;
 use std::fmt;
@@ -30,12 +30,12 @@ pub(super) struct RegisterState {
     /// Current value; 0 while the register awaits a value.
     pub(super) value: Value,
     /// Awaited result.
-    pub(super) awaits: Option<Awaited>,
+    pub(super) awaits: Option<AwaitedResult>,
 }
 
 /// Source of an awaited register value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Awaited {
+pub(super) enum AwaitedResult {
     /// The fill for the pending miss of the SM on a line: a cell in this line.
     Load {
         /// The line.
@@ -94,7 +94,7 @@ pub(super) enum Source {
 
 /// A request and the destination for its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Posted {
+pub(super) struct PostedRequest {
     /// The request.
     pub(super) request: Request<Values>,
     /// Destination register for the result of an atomic.
@@ -109,31 +109,31 @@ pub(super) struct Posted {
 
 /// A request held at an L2 by its line's pending miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Held {
+pub(super) struct HeldRequest {
     pub(super) module: ModuleId,
     pub(super) line: u8,
     pub(super) source: Source,
-    pub(super) how: Hold,
+    pub(super) how: HoldReason,
 }
 
 /// Reason why a request is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Hold {
+pub(super) enum HoldReason {
     /// A waiter for the miss: the fill supplies the waiting bytes.
     Wait(Mask),
     /// A flush: the releases by these threads write the line back after the fill. The source is the module itself.
     Flush(ThreadSet),
     /// Parked: it is retried after the fill.
-    Park(Posted),
+    Park(PostedRequest),
 }
 
-impl Hold {
+impl HoldReason {
     /// Service order among the held requests at a slot.
     fn rank(&self) -> u8 {
         match self {
-            Hold::Wait(_) => 0,
-            Hold::Flush(_) => 1,
-            Hold::Park(_) => 2,
+            HoldReason::Wait(_) => 0,
+            HoldReason::Flush(_) => 1,
+            HoldReason::Park(_) => 2,
         }
     }
 }
@@ -175,9 +175,9 @@ impl Channel {
 
 /// Contents of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Body {
+pub(super) enum MessageBody {
     /// A request.
-    Posted(Posted),
+    Request(PostedRequest),
     /// The sender has dropped the region.
     Downgrade,
     /// Bytes of a line.
@@ -198,13 +198,13 @@ pub(super) enum Body {
     Act(PlanAction),
 }
 
-/// A in-flight message.
+/// An in-flight message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Message {
     pub(super) channel: Channel,
     /// The affected line; for an invalidation or downgrade any line in the region.
     pub(super) line: u8,
-    pub(super) body: Body,
+    pub(super) body: MessageBody,
 }
 
 /// Behaviour that no correct protocol shows.
@@ -212,7 +212,7 @@ pub(super) struct Message {
 pub enum Violation {
     /// A protocol encountered an event declared impossible, or broke a host rule.
     Unexpected(&'static str),
-    /// A state without successors with an unfinished thread, a held request or a in-flight message.
+    /// A state without successors with an unfinished thread, a held request or an in-flight message.
     Deadlock,
     /// At rest, a readable copy in an L2 differs from its home.
     Stale {
@@ -249,7 +249,7 @@ impl fmt::Display for Violation {
 
 /// Threads, their registers and the L1s of their SMs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fronts {
+pub(super) struct FrontEnds {
     pub(super) threads: Vec<ThreadState>,
     /// All registers, in the order of [`FlatRegister`].
     pub(super) registers: Vec<RegisterState>,
@@ -257,13 +257,13 @@ pub(super) struct Fronts {
     pub(super) l1: Vec<L1Slot>,
 }
 
-impl Clone for Fronts {
-    fn clone(&self) -> Fronts {
-        Fronts { threads: self.threads.clone(), registers: self.registers.clone(), l1: self.l1.clone() }
+impl Clone for FrontEnds {
+    fn clone(&self) -> FrontEnds {
+        FrontEnds { threads: self.threads.clone(), registers: self.registers.clone(), l1: self.l1.clone() }
     }
 
     /// Allocates no memory if the previous contents were at least as large.
-    fn clone_from(&mut self, from: &Fronts) {
+    fn clone_from(&mut self, from: &FrontEnds) {
         self.threads.clone_from(&from.threads);
         self.registers.clone_from(&from.registers);
         self.l1.clone_from(&from.l1);
@@ -271,7 +271,7 @@ impl Clone for Fronts {
 }
 
 /// Hashing skips empty slots, the majority, and ignores invalid bytes.
-impl Hash for Fronts {
+impl Hash for FrontEnds {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         for thread in &self.threads {
             let stage = u64::from(thread.pc) << 40 | u64::from(thread.stage) << 32 | bits(thread.owed);
@@ -284,8 +284,8 @@ impl Hash for Fronts {
             hasher.write_u64(register.value as u64);
             hasher.write_u64(match register.awaits {
                 None => 0,
-                Some(Awaited::Load { line, cell }) => 1 << 16 | u64::from(line) << 8 | u64::from(cell),
-                Some(Awaited::Atomic { line, cell }) => 2 << 16 | u64::from(line) << 8 | u64::from(cell),
+                Some(AwaitedResult::Load { line, cell }) => 1 << 16 | u64::from(line) << 8 | u64::from(cell),
+                Some(AwaitedResult::Atomic { line, cell }) => 2 << 16 | u64::from(line) << 8 | u64::from(cell),
             });
         }
         for (index, slot) in self.l1.iter().enumerate() {
@@ -299,7 +299,7 @@ impl Hash for Fronts {
 /// A single state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    pub(super) fronts: Fronts,
+    pub(super) fronts: FrontEnds,
     /// L2 slots: module × lines + line.
     pub(super) l2: Vec<L2Slot>,
     /// Directory entries: module × regions + region.
@@ -312,9 +312,9 @@ pub(super) struct State {
     /// Remaining budget for page changes without a requesting access.
     pub(super) wishes: Wishes,
     /// Queues of stores to publish: by module, then by line.
-    pub(super) queues: Vec<Queued>,
+    pub(super) queues: Vec<QueueEntry>,
     /// Requests held at L2s: in arrival order within a slot.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldRequest>,
     /// Messages in flight: in send order within a channel.
     pub(super) messages: Vec<Message>,
     /// Violation in the step that led to this state.
@@ -425,9 +425,9 @@ impl State {
     /// Threads with releases that wait for a message or a held request.
     pub(super) fn watched(&self) -> ThreadSet {
         let in_flight = self.messages.iter().fold(0, |threads, message| match message.body {
-            Body::Posted(posted) => threads | posted.watched,
-            Body::Invalidate { watched } => threads | watched,
-            Body::Downgrade | Body::Fill { .. } | Body::Old(_) | Body::Act(_) => threads,
+            MessageBody::Request(posted) => threads | posted.watched,
+            MessageBody::Invalidate { watched } => threads | watched,
+            MessageBody::Downgrade | MessageBody::Fill { .. } | MessageBody::Old(_) | MessageBody::Act(_) => threads,
         });
         in_flight | self.watched_held(|_| true)
     }
@@ -444,7 +444,7 @@ impl State {
     pub(super) fn watched_from_sm(&self, sm: u8) -> ThreadSet {
         let mut threads = 0;
         for message in &self.messages {
-            if let (Channel::ToL2 { sm: from, .. }, Body::Posted(posted)) = (message.channel, message.body)
+            if let (Channel::ToL2 { sm: from, .. }, MessageBody::Request(posted)) = (message.channel, message.body)
                 && from == sm
             {
                 threads |= posted.watched;
@@ -456,9 +456,9 @@ impl State {
     fn watched_held(&self, chosen: impl Fn(Source) -> bool) -> ThreadSet {
         let held = self.held.iter().filter(|held| chosen(held.source));
         held.fold(0, |threads, held| match held.how {
-            Hold::Park(posted) => threads | posted.watched,
-            Hold::Flush(watched) => threads | watched,
-            Hold::Wait(_) => threads,
+            HoldReason::Park(posted) => threads | posted.watched,
+            HoldReason::Flush(watched) => threads | watched,
+            HoldReason::Wait(_) => threads,
         })
     }
 }

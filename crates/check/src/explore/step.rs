@@ -5,9 +5,9 @@ use super::l2::is_awaited;
 use super::machine::Machine;
 use super::paging::PageStep;
 use super::search::World;
-use super::sm::OnSms;
-use super::state::{Body, Channel, Posted, Source, State, Violation};
-use super::sync::Syncs;
+use super::sm::SmHost;
+use super::state::{Channel, MessageBody, PostedRequest, Source, State, Violation};
+use super::sync::PlanHost;
 use crate::litmus::FinalState;
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::{Class, Coherence, Request, host};
@@ -186,9 +186,9 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let mut requests =
             state.messages.iter().filter(|message| message.channel == channel).map(|message| message.body);
-        let is_read = |posted: &Posted| matches!(posted.request, Request::Read { .. });
+        let is_read = |posted: &PostedRequest| matches!(posted.request, Request::Read { .. });
         match (requests.next(), requests.next()) {
-            (Some(Body::Posted(first)), Some(Body::Posted(second))) => {
+            (Some(MessageBody::Request(first)), Some(MessageBody::Request(second))) => {
                 is_awaited(&first) && host::passes_waiting(&self.protocol, is_read(&second))
             }
             _ => false,
@@ -203,12 +203,12 @@ impl<P: Coherence> Machine<'_, P> {
     fn replaceable(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
         let first = state.messages.iter().find(|message| message.channel == channel)?;
         let (module, matters) = match (channel, &first.body) {
-            (Channel::Down { to, .. }, Body::Invalidate { watched }) => (to, *watched != 0),
-            (_, Body::Posted(posted)) => {
+            (Channel::Down { to, .. }, MessageBody::Invalidate { watched }) => (to, *watched != 0),
+            (_, MessageBody::Request(posted)) => {
                 let silent = !self.config.writes_back() && !self.protocol.downgrades();
                 (self.visits(state, channel)?.0, is_awaited(posted) || !silent || !self.plain_misses)
             }
-            (_, Body::Downgrade) => (self.visits(state, channel)?.0, true),
+            (_, MessageBody::Downgrade) => (self.visits(state, channel)?.0, true),
             _ => return None,
         };
         (matters && state.entries[self.entry_index(module, first.line)].is_some()).then_some((module, first.line))
@@ -333,23 +333,27 @@ impl<P: Coherence> Machine<'_, P> {
         let message = state.messages.remove(at);
         let line = message.line;
         match (channel, message.body) {
-            (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
+            (Channel::ToL2 { sm, .. }, MessageBody::Request(posted)) => {
                 self.take_posted(state, self.scene.sms[sm as usize].module, line, Source::Sm(sm), posted);
             }
-            (Channel::Up { from, to, .. }, Body::Posted(posted)) => {
+            (Channel::Up { from, to, .. }, MessageBody::Request(posted)) => {
                 self.take_posted(state, to, line, posted.passed.unwrap_or(Source::Module(from)), posted);
             }
-            (Channel::Up { from, to, .. }, Body::Downgrade) => self.take_downgrade(state, to, line, from),
-            (Channel::Down { to, .. }, Body::Fill { mask, data }) => self.take_fill(state, to, line, mask, data),
-            (Channel::Down { to, .. }, Body::Invalidate { watched }) => {
+            (Channel::Up { from, to, .. }, MessageBody::Downgrade) => self.take_downgrade(state, to, line, from),
+            (Channel::Down { to, .. }, MessageBody::Fill { mask, data }) => self.take_fill(state, to, line, mask, data),
+            (Channel::Down { to, .. }, MessageBody::Invalidate { watched }) => {
                 self.take_invalidation(state, to, line, watched);
             }
-            (Channel::Memory { module, .. }, Body::Fill { mask, data }) => {
+            (Channel::Memory { module, .. }, MessageBody::Fill { mask, data }) => {
                 self.take_fill(state, module, line, mask, data);
             }
-            (Channel::ToSm { sm, .. }, Body::Fill { mask, data }) => self.take_l1_fill(state, sm, line, mask, data),
-            (Channel::Result { register }, Body::Old(data)) => self.take_result(state, register, data),
-            (Channel::Plan { thread, module }, Body::Act(action)) => self.act(state, module, thread as usize, action),
+            (Channel::ToSm { sm, .. }, MessageBody::Fill { mask, data }) => {
+                self.take_l1_fill(state, sm, line, mask, data)
+            }
+            (Channel::Result { register }, MessageBody::Old(data)) => self.take_result(state, register, data),
+            (Channel::Plan { thread, module }, MessageBody::Act(action)) => {
+                self.act(state, module, thread as usize, action)
+            }
             _ => state.break_with(Violation::Unexpected("a message on a channel of another class")),
         }
     }

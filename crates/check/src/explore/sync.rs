@@ -1,7 +1,7 @@
 //! Acquires and releases beyond the SM: the host of [`tombolo_protocol::plan`].
 
-use super::below::Below;
-use super::sm::OnSms;
+use super::below::MemorySystem;
+use super::sm::SmHost;
 use super::state::ThreadState;
 use crate::litmus::Instruction;
 use tombolo_protocol::plan::Sync;
@@ -9,7 +9,7 @@ use tombolo_protocol::{Collector, Plan, Protocol, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
 
 /// Plans, independent from the memory system below the L1s.
-pub(super) trait Syncs: Below {
+pub(super) trait PlanHost: MemorySystem {
     /// Runs a release: first the L2 must have served every request posted by the SM, then the plan runs.
     fn run_release(&self, state: &mut Self::State, thread: usize, scope: Scope) -> bool {
         let sm = self.scene().sm_of[thread];
@@ -141,4 +141,4 @@ pub(super) trait Syncs: Below {
     }
 }
 
-impl<B: Below> Syncs for B {}
+impl<B: MemorySystem> PlanHost for B {}

@@ -2,7 +2,7 @@
 //! them.
 
 use super::machine::Machine;
-use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State};
+use super::state::{Channel, HeldRequest, HoldReason, Message, MessageBody, PostedRequest, Source, State};
 use super::values::Values;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -12,7 +12,7 @@ use tombolo_types::{Line, Mask, ModuleId};
 
 /// The recorded effects of a step.
 #[derive(Default)]
-pub(super) struct Notes {
+pub(super) struct RecordedEffects {
     /// Digest over all effects in order.
     digest: FxHasher,
     /// Number of messages between modules.
@@ -27,13 +27,13 @@ pub(super) struct Notes {
     pub(super) replied: bool,
 }
 
-impl Notes {
+impl RecordedEffects {
     fn note(&mut self, effect: impl Hash) {
         effect.hash(&mut self.digest);
     }
 }
 
-impl Effects<ValidInvalid, Values> for Notes {
+impl Effects<ValidInvalid, Values> for RecordedEffects {
     fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
         self.sent += 1;
         match message {
@@ -81,7 +81,7 @@ impl Effects<ValidInvalid, Values> for Notes {
 
 /// Predicted result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Trial {
+pub(super) struct RequestPrediction {
     /// Set if the request would have to wait for its line's pending miss.
     refused: bool,
     /// Digest over all effects in order.
@@ -100,17 +100,17 @@ impl<P: Coherence> Machine<'_, P> {
         state: &State,
         (module, line): (ModuleId, u8),
         source: Source,
-        posted: &Posted,
+        posted: &PostedRequest,
         emptied: bool,
-    ) -> Trial {
+    ) -> RequestPrediction {
         let mut slot = self.slot_of(state, module, line);
         if emptied {
             slot.line = None;
         }
-        let mut notes = Notes::default();
+        let mut notes = RecordedEffects::default();
         let event = Event::Request { from: self.requester(module, source), request: posted.request };
         let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
-        Trial {
+        RequestPrediction {
             refused: result == Err(Refusal::Stall),
             effects: notes.digest.finish(),
             dirty: slot.line.map_or(Mask::NONE, |line| line.dirty),
@@ -119,10 +119,10 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Predicts the effects of the first request in `channel` at the destination.
-    pub(super) fn trial_of(&self, state: &State, channel: Channel, emptied: bool) -> Option<Trial> {
+    pub(super) fn trial_of(&self, state: &State, channel: Channel, emptied: bool) -> Option<RequestPrediction> {
         let at = self.visits(state, channel)?;
         let message = state.messages.iter().find(|message| message.channel == channel)?;
-        let Body::Posted(posted) = &message.body else { return None };
+        let MessageBody::Request(posted) = &message.body else { return None };
         let source = match channel {
             Channel::ToL2 { sm, .. } => Source::Sm(sm),
             Channel::Up { from, .. } => posted.passed.unwrap_or(Source::Module(from)),
@@ -134,7 +134,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// True if evicting a present line would send a message, or change data visible to other modules.
     pub(super) fn eviction_is_seen(&self, state: &State, module: ModuleId, line: u8) -> bool {
         let mut slot = self.slot_of(state, module, line);
-        let mut notes = Notes::default();
+        let mut notes = RecordedEffects::default();
         let event = Event::Evict { last_of_region: true };
         let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
         let is_read = notes.written && self.protocol.ordering_point().is_memory();
@@ -156,7 +156,8 @@ impl<P: Coherence> Machine<'_, P> {
     /// stays in the channel, likewise a read without immediate forwarding.
     pub(super) fn admits(&self, state: &State, channel: Channel, evict_first: bool) -> bool {
         let Some((module, line)) = self.visits(state, channel) else { return true };
-        let here = |held: &Held| held.module == module && held.line == line && matches!(held.how, Hold::Park(_));
+        let here =
+            |held: &HeldRequest| held.module == module && held.line == line && matches!(held.how, HoldReason::Park(_));
         if state.held.iter().any(here) {
             return false;
         }

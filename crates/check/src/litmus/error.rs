@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// A position in a litmus file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     /// Name of the file.
     pub file: Arc<str>,
     /// Line, from 1.
@@ -15,16 +15,16 @@ pub struct Place {
     pub column: u32,
 }
 
-impl Place {
+impl TextPosition {
     /// The position behind `text`, a prefix of `file`.
-    pub fn behind(file: Arc<str>, text: &str) -> Place {
+    pub fn behind(file: Arc<str>, text: &str) -> TextPosition {
         let last = text.rsplit('\n').next().unwrap_or_default();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
-        Place { file, line: number(text.matches('\n').count()), column: number(last.chars().count()) }
+        TextPosition { file, line: number(text.matches('\n').count()), column: number(last.chars().count()) }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -37,7 +37,7 @@ pub enum LitmusError {
     #[error("{place}: expected {expected}, found {found}")]
     Syntax {
         /// Position.
-        place: Place,
+        place: TextPosition,
         /// The allowed alternatives.
         expected: String,
         /// The text found instead.
@@ -47,7 +47,7 @@ pub enum LitmusError {
     #[error("{place}: `{name}` is not PTX: {reason}")]
     Illegal {
         /// Position.
-        place: Place,
+        place: TextPosition,
         /// The construct.
         name: String,
         /// Rule that it breaks.
@@ -57,7 +57,7 @@ pub enum LitmusError {
     #[error("{place}: `{name}` is not supported: {reason}")]
     Unsupported {
         /// Position.
-        place: Place,
+        place: TextPosition,
         /// The construct.
         name: String,
         /// Reason.

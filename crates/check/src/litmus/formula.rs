@@ -2,7 +2,7 @@
 
 use super::condition::{Comparison, Condition, Formula, Quantifier, Term};
 use super::error::LitmusError;
-use super::lexer::Kind;
+use super::lexer::TokenKind;
 use super::parser::{Parser, is_register};
 
 /// Deepest nesting of parentheses and negations. Source: assumed; bounds the recursion.
@@ -15,7 +15,7 @@ impl Parser {
         let formula = self.disjunction(DEPTH)?;
         self.take(";");
         match self.peek() {
-            Kind::End => Ok(Condition { quantifier, formula }),
+            TokenKind::End => Ok(Condition { quantifier, formula }),
             _ => Err(self.expected("`/\\`, `\\/` or the end of the file")),
         }
     }
@@ -23,9 +23,9 @@ impl Parser {
     fn quantifier(&mut self) -> Result<Quantifier, LitmusError> {
         let negated = self.negation();
         let quantifier = match self.peek() {
-            Kind::Word(word) if word == "exists" && negated => Quantifier::NotExists,
-            Kind::Word(word) if word == "exists" => Quantifier::Exists,
-            Kind::Word(word) if word == "forall" && !negated => Quantifier::Forall,
+            TokenKind::Word(word) if word == "exists" && negated => Quantifier::NotExists,
+            TokenKind::Word(word) if word == "exists" => Quantifier::Exists,
+            TokenKind::Word(word) if word == "forall" && !negated => Quantifier::Forall,
             _ => return Err(self.expected(if negated { "`exists`" } else { "`exists`, `~exists` or `forall`" })),
         };
         self.step();
@@ -76,7 +76,9 @@ impl Parser {
     }
 
     fn comparison(&mut self) -> Result<Comparison, LitmusError> {
-        let Kind::Symbol(found) = *self.peek() else { return Err(self.expected("a comparison (== != < <= > >=)")) };
+        let TokenKind::Symbol(found) = *self.peek() else {
+            return Err(self.expected("a comparison (== != < <= > >=)"));
+        };
         let written = if found == "=" { "==" } else { found };
         let known = Comparison::ALL.iter().find(|(_, symbol, _)| *symbol == written);
         let (comparison, _, _) = *known.ok_or_else(|| self.expected("a comparison (== != < <= > >=)"))?;
@@ -86,7 +88,7 @@ impl Parser {
 
     /// Parses `P0:r1`, `0:r1` or `x`: a register or a location that exists in the test.
     pub(super) fn variable(&mut self) -> Result<Term, LitmusError> {
-        if *self.peek_second() != Kind::Symbol(":") {
+        if *self.peek_second() != TokenKind::Symbol(":") {
             return self.known_location().map(Term::Location);
         }
         let at = self.at;
@@ -104,7 +106,7 @@ impl Parser {
     /// Parses `P0:r1`, `0:r1`, `x`, `[x]` or an integer.
     fn term(&mut self) -> Result<Term, LitmusError> {
         const EXPECTED: &str = "a register with its thread (P0:r1), a location or an integer";
-        if *self.peek_second() == Kind::Symbol(":") {
+        if *self.peek_second() == TokenKind::Symbol(":") {
             return self.variable();
         }
         if self.take("[") {
@@ -113,8 +115,8 @@ impl Parser {
             return Ok(Term::Location(location));
         }
         match self.peek() {
-            Kind::Word(word) if is_register(word) => Err(self.expected(EXPECTED)),
-            Kind::Word(_) => self.known_location().map(Term::Location),
+            TokenKind::Word(word) if is_register(word) => Err(self.expected(EXPECTED)),
+            TokenKind::Word(_) => self.known_location().map(Term::Location),
             _ => self.integer(EXPECTED).map(Term::Value),
         }
     }

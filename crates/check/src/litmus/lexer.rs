@@ -1,13 +1,13 @@
 //! Cuts the text of a litmus file into tokens.
 
-use super::error::{LitmusError, Place};
+use super::error::{LitmusError, TextPosition};
 use super::program::Value;
 use std::fmt;
 use std::sync::Arc;
 
 /// Kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A name or a keyword.
     Word(String),
     /// A number without its sign.
@@ -20,14 +20,14 @@ pub(super) enum Kind {
     End,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for TokenKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Word(word) => write!(f, "`{word}`"),
-            Kind::Number(number) => write!(f, "`{number}`"),
-            Kind::Text => f.write_str("quoted text"),
-            Kind::Symbol(symbol) => write!(f, "`{symbol}`"),
-            Kind::End => f.write_str("the end of the file"),
+            TokenKind::Word(word) => write!(f, "`{word}`"),
+            TokenKind::Number(number) => write!(f, "`{number}`"),
+            TokenKind::Text => f.write_str("quoted text"),
+            TokenKind::Symbol(symbol) => write!(f, "`{symbol}`"),
+            TokenKind::End => f.write_str("the end of the file"),
         }
     }
 }
@@ -35,7 +35,7 @@ impl fmt::Display for Kind {
 /// A token and its start position.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) line: u32,
     pub(super) column: u32,
 }
@@ -51,19 +51,19 @@ const GPU_PTX: &str =
     "the older GPU_PTX form of herd, whose scope tree and cache operators came before PTX had a memory model";
 
 /// The tokens in a litmus file after its first line, and the name on the first line.
-pub(super) struct Lexed {
+pub(super) struct TokenizedFile {
     pub(super) name: String,
     pub(super) tokens: Vec<Token>,
 }
 
-/// Cuts `text` into tokens; the last token is [`Kind::End`].
-pub(super) fn lex(file: &Arc<str>, text: &str) -> Result<Lexed, LitmusError> {
+/// Cuts `text` into tokens; the last token is [`TokenKind::End`].
+pub(super) fn lex(file: &Arc<str>, text: &str) -> Result<TokenizedFile, LitmusError> {
     let mut cursor =
         Cursor { file, rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, column: 1, tokens: Vec::new() };
     let name = cursor.header()?;
     cursor.advance(opening(cursor.rest).unwrap_or(0));
     while cursor.token()? {}
-    Ok(Lexed { name, tokens: cursor.tokens })
+    Ok(TokenizedFile { name, tokens: cursor.tokens })
 }
 
 struct Cursor<'a> {
@@ -76,7 +76,7 @@ struct Cursor<'a> {
 
 impl Cursor<'_> {
     fn error(&self, expected: &str, found: String) -> LitmusError {
-        let place = Place { file: self.file.clone(), line: self.line, column: self.column };
+        let place = TextPosition { file: self.file.clone(), line: self.line, column: self.column };
         LitmusError::Syntax { place, expected: expected.to_owned(), found }
     }
 
@@ -84,7 +84,7 @@ impl Cursor<'_> {
     fn found(&self) -> String {
         match self.rest.chars().next() {
             Some(character) => format!("`{}`", character.escape_default()),
-            None => Kind::End.to_string(),
+            None => TokenKind::End.to_string(),
         }
     }
 
@@ -112,7 +112,7 @@ impl Cursor<'_> {
             }
             match self.rest.find("*)") {
                 Some(end) => self.advance(end + 2),
-                None => return Err(self.error("`*)` after `(*`", Kind::End.to_string())),
+                None => return Err(self.error("`*)` after `(*`", TokenKind::End.to_string())),
             };
         }
     }
@@ -124,13 +124,13 @@ impl Cursor<'_> {
         let (language, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let name = name.split(['"', '{']).next().unwrap_or("").trim();
         if language.eq_ignore_ascii_case("gpu_ptx") {
-            let place = Place { file: self.file.clone(), line: self.line, column: self.column };
+            let place = TextPosition { file: self.file.clone(), line: self.line, column: self.column };
             return Err(LitmusError::Unsupported { place, name: language.to_owned(), reason: GPU_PTX });
         }
         if !language.eq_ignore_ascii_case("ptx") {
             let first: String = language.chars().take(20).collect();
             let shown = format!("`{}`", first.escape_default());
-            let found = if self.rest.is_empty() { Kind::End.to_string() } else { shown };
+            let found = if self.rest.is_empty() { TokenKind::End.to_string() } else { shown };
             return Err(self.error("`PTX` and the name of the test", found));
         }
         if name.is_empty() {
@@ -141,7 +141,7 @@ impl Cursor<'_> {
         Ok(name.to_owned())
     }
 
-    fn push(&mut self, kind: Kind, bytes: usize) {
+    fn push(&mut self, kind: TokenKind, bytes: usize) {
         self.tokens.push(Token { kind, line: self.line, column: self.column });
         self.advance(bytes);
     }
@@ -150,23 +150,23 @@ impl Cursor<'_> {
     fn token(&mut self) -> Result<bool, LitmusError> {
         self.skip_blanks()?;
         let Some(first) = self.rest.chars().next() else {
-            self.push(Kind::End, 0);
+            self.push(TokenKind::End, 0);
             return Ok(false);
         };
         if first.is_ascii_alphabetic() || first == '_' {
             let length = span(self.rest, |character| character.is_ascii_alphanumeric() || character == '_');
-            self.push(Kind::Word(self.rest[..length].to_owned()), length);
+            self.push(TokenKind::Word(self.rest[..length].to_owned()), length);
         } else if first.is_ascii_digit() {
             let length = span(self.rest, |character| character.is_ascii_alphanumeric());
             let number = self.number(&self.rest[..length])?;
-            self.push(Kind::Number(number), length);
+            self.push(TokenKind::Number(number), length);
         } else if first == '"' {
             match self.rest[1..].find('"') {
-                Some(end) => self.push(Kind::Text, end + 2),
-                None => return Err(self.error("`\"` at the end of the quoted text", Kind::End.to_string())),
+                Some(end) => self.push(TokenKind::Text, end + 2),
+                None => return Err(self.error("`\"` at the end of the quoted text", TokenKind::End.to_string())),
             }
         } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| self.rest.starts_with(**symbol)) {
-            self.push(Kind::Symbol(symbol), symbol.len());
+            self.push(TokenKind::Symbol(symbol), symbol.len());
         } else {
             return Err(self.error("a name, a number or a symbol of the litmus grammar", self.found()));
         }

@@ -16,7 +16,7 @@ mod typing;
 mod value_type;
 
 pub use condition::{Comparison, Condition, Formula, Quantifier, Term};
-pub use error::{LitmusError, Place};
+pub use error::{LitmusError, TextPosition};
 pub use print::Assignments;
 pub use program::{
     Arithmetic, FinalState, Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register,

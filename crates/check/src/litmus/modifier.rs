@@ -1,7 +1,7 @@
 //! Parser for the dotted suffixes of an instruction: semantics, scope, state space.
 
 use super::error::LitmusError;
-use super::lexer::Kind;
+use super::lexer::TokenKind;
 use super::parser::Parser;
 use super::ptx;
 use super::value_type::ValueType;
@@ -9,7 +9,7 @@ use tombolo_types::{Order, Scope, Semantics};
 
 /// Meaning of a semantics keyword.
 #[derive(Clone, Copy)]
-pub(super) enum Spelling {
+pub(super) enum OrderSpelling {
     /// Semantics and scope.
     Whole(Order),
     /// Semantics; a scope follows.
@@ -17,55 +17,59 @@ pub(super) enum Spelling {
 }
 
 /// Keywords and their meanings.
-pub(super) type Words<T> = &'static [(&'static str, T)];
+pub(super) type Keywords<T> = &'static [(&'static str, T)];
 
-const WEAK: (&str, Spelling) = ("weak", Spelling::Whole(Order::WEAK));
-const RELAXED: (&str, Spelling) = ("relaxed", Spelling::Scoped(Semantics::Relaxed));
-const ACQUIRE: (&str, Spelling) = ("acquire", Spelling::Scoped(Semantics::Acquire));
-const RELEASE: (&str, Spelling) = ("release", Spelling::Scoped(Semantics::Release));
-const BOTH: (&str, Spelling) = ("acq_rel", Spelling::Scoped(Semantics::AcquireRelease));
-const SEQUENTIAL: (&str, Spelling) = ("sc", Spelling::Scoped(Semantics::SequentiallyConsistent));
+const WEAK: (&str, OrderSpelling) = ("weak", OrderSpelling::Whole(Order::WEAK));
+const RELAXED: (&str, OrderSpelling) = ("relaxed", OrderSpelling::Scoped(Semantics::Relaxed));
+const ACQUIRE: (&str, OrderSpelling) = ("acquire", OrderSpelling::Scoped(Semantics::Acquire));
+const RELEASE: (&str, OrderSpelling) = ("release", OrderSpelling::Scoped(Semantics::Release));
+const BOTH: (&str, OrderSpelling) = ("acq_rel", OrderSpelling::Scoped(Semantics::AcquireRelease));
+const SEQUENTIAL: (&str, OrderSpelling) = ("sc", OrderSpelling::Scoped(Semantics::SequentiallyConsistent));
 /// Source: PTX ISA, ld and st: the memory synchronisation semantics of `.volatile` equal `.relaxed.sys`.
-const VOLATILE: (&str, Spelling) = ("volatile", Spelling::Whole(Order::relaxed(Scope::Sys)));
+const VOLATILE: (&str, OrderSpelling) = ("volatile", OrderSpelling::Whole(Order::relaxed(Scope::Sys)));
 
-pub(super) const LOAD: Words<Spelling> = &[WEAK, RELAXED, ACQUIRE, VOLATILE];
-pub(super) const STORE: Words<Spelling> = &[WEAK, RELAXED, RELEASE, VOLATILE];
-pub(super) const ATOMIC: Words<Semantics> = &[
+pub(super) const LOAD: Keywords<OrderSpelling> = &[WEAK, RELAXED, ACQUIRE, VOLATILE];
+pub(super) const STORE: Keywords<OrderSpelling> = &[WEAK, RELAXED, RELEASE, VOLATILE];
+pub(super) const ATOMIC: Keywords<Semantics> = &[
     ("relaxed", Semantics::Relaxed),
     ("acquire", Semantics::Acquire),
     ("release", Semantics::Release),
     ("acq_rel", Semantics::AcquireRelease),
 ];
 /// Source: PTX ISA, red: a reduction returns nothing, therefore it cannot acquire.
-pub(super) const REDUCTION: Words<Semantics> = &[("relaxed", Semantics::Relaxed), ("release", Semantics::Release)];
-const FENCE: Words<Spelling> = &[BOTH, SEQUENTIAL, ACQUIRE, RELEASE];
+pub(super) const REDUCTION: Keywords<Semantics> = &[("relaxed", Semantics::Relaxed), ("release", Semantics::Release)];
+const FENCE: Keywords<OrderSpelling> = &[BOTH, SEQUENTIAL, ACQUIRE, RELEASE];
 /// Source: PTX ISA, membar: membar levels equal `fence.sc` levels.
-const MEMBAR: Words<Scope> = &[("cta", Scope::Cta), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
+const MEMBAR: Keywords<Scope> = &[("cta", Scope::Cta), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
 
 /// A scope as spelled in the text.
 #[derive(Clone, Copy)]
-enum Reach {
+enum SpelledScope {
     Fixed(Scope),
     /// Cluster scope; the thread's placement determines its extent.
     Cluster,
 }
 
-const SCOPES: Words<Reach> = &[
-    ("cta", Reach::Fixed(Scope::Cta)),
-    ("cluster", Reach::Cluster),
-    ("gpu", Reach::Fixed(Scope::Gpu)),
-    ("sys", Reach::Fixed(Scope::Sys)),
+const SCOPES: Keywords<SpelledScope> = &[
+    ("cta", SpelledScope::Fixed(Scope::Cta)),
+    ("cluster", SpelledScope::Cluster),
+    ("gpu", SpelledScope::Fixed(Scope::Gpu)),
+    ("sys", SpelledScope::Fixed(Scope::Sys)),
 ];
 
 /// Keywords with their dots, for messages. Used in lists of expected alternatives.
-pub(super) fn listed<T>(words: Words<T>) -> String {
+pub(super) fn listed<T>(words: Keywords<T>) -> String {
     let dotted: Vec<String> = words.iter().map(|(word, _)| format!(".{word}")).collect();
     dotted.join(", ")
 }
 
 impl Parser {
     /// Parses the order of a load or a store. `.weak` may be omitted.
-    pub(super) fn access_order(&mut self, thread: usize, allowed: Words<Spelling>) -> Result<Order, LitmusError> {
+    pub(super) fn access_order(
+        &mut self,
+        thread: usize,
+        allowed: Keywords<OrderSpelling>,
+    ) -> Result<Order, LitmusError> {
         let is_weak = !self.sees(".") || self.sees_modifier("global") || self.type_ahead().is_some();
         let order = if is_weak { Order::WEAK } else { self.order(thread, allowed)? };
         self.pass_state_space()?;
@@ -88,7 +92,7 @@ impl Parser {
     /// Parses the order of an atomic or a reduction, with semantics from `allowed`. Defaults for omitted parts (source:
     /// PTX ISA, atom and red): semantics `.relaxed`, scope `.gpu`. On the host the only scope, and the default, is
     /// `.sys`.
-    pub(super) fn atomic_order(&mut self, thread: usize, allowed: Words<Semantics>) -> Result<Order, LitmusError> {
+    pub(super) fn atomic_order(&mut self, thread: usize, allowed: Keywords<Semantics>) -> Result<Order, LitmusError> {
         let semantics = self.optional(allowed).unwrap_or(Semantics::Relaxed);
         let at = self.at;
         let scope = match self.optional(SCOPES) {
@@ -112,20 +116,20 @@ impl Parser {
     /// Parses the order of a `membar`.
     pub(super) fn membar_order(&mut self, thread: usize) -> Result<Order, LitmusError> {
         let at = self.at;
-        let reach = Reach::Fixed(self.required(MEMBAR)?);
+        let reach = SpelledScope::Fixed(self.required(MEMBAR)?);
         Ok(Order::new(Semantics::SequentiallyConsistent, self.resolve(thread, reach, at)?))
     }
 
-    fn order(&mut self, thread: usize, allowed: Words<Spelling>) -> Result<Order, LitmusError> {
+    fn order(&mut self, thread: usize, allowed: Keywords<OrderSpelling>) -> Result<Order, LitmusError> {
         match self.required(allowed)? {
-            Spelling::Whole(order) => {
+            OrderSpelling::Whole(order) => {
                 let scope = self.modifier().filter(|word| SCOPES.iter().any(|(known, _)| known == word));
                 match scope {
                     None => Ok(order),
                     Some(word) => Err(self.illegal(self.at, &format!(".{word}"), ".weak and .volatile take no scope")),
                 }
             }
-            Spelling::Scoped(semantics) => {
+            OrderSpelling::Scoped(semantics) => {
                 let at = self.at;
                 let reach = self.required(SCOPES)?;
                 Ok(Order::new(semantics, self.resolve(thread, reach, at)?))
@@ -134,14 +138,14 @@ impl Parser {
     }
 
     /// Resolves the scope for thread `thread`, spelled behind the dot at token `dot`.
-    fn resolve(&self, thread: usize, reach: Reach, dot: usize) -> Result<Scope, LitmusError> {
+    fn resolve(&self, thread: usize, reach: SpelledScope, dot: usize) -> Result<Scope, LitmusError> {
         match reach {
-            Reach::Fixed(Scope::Sys) => Ok(Scope::Sys),
-            Reach::Fixed(_) | Reach::Cluster if self.is_on_host(thread) => {
+            SpelledScope::Fixed(Scope::Sys) => Ok(Scope::Sys),
+            SpelledScope::Fixed(_) | SpelledScope::Cluster if self.is_on_host(thread) => {
                 Err(self.expected_at(dot + 1, "sys: a host thread has no CTA and no GPU"))
             }
-            Reach::Fixed(scope) => Ok(scope),
-            Reach::Cluster => self.cluster_scope(thread, dot),
+            SpelledScope::Fixed(scope) => Ok(scope),
+            SpelledScope::Cluster => self.cluster_scope(thread, dot),
         }
     }
 
@@ -166,7 +170,7 @@ impl Parser {
     /// The word behind a dot at the cursor.
     pub(super) fn modifier(&self) -> Option<&str> {
         match (self.peek(), self.peek_second()) {
-            (Kind::Symbol("."), Kind::Word(word)) => Some(word),
+            (TokenKind::Symbol("."), TokenKind::Word(word)) => Some(word),
             _ => None,
         }
     }
@@ -176,7 +180,7 @@ impl Parser {
     }
 
     /// Consumes a dot and a word from `allowed`, if they come next.
-    fn optional<T: Copy>(&mut self, allowed: Words<T>) -> Option<T> {
+    fn optional<T: Copy>(&mut self, allowed: Keywords<T>) -> Option<T> {
         let word = self.modifier()?;
         let (_, found) = *allowed.iter().find(|(known, _)| *known == word)?;
         self.step();
@@ -185,7 +189,7 @@ impl Parser {
     }
 
     /// Parses a dot and a word from `allowed`.
-    fn required<T: Copy>(&mut self, allowed: Words<T>) -> Result<T, LitmusError> {
+    fn required<T: Copy>(&mut self, allowed: Keywords<T>) -> Result<T, LitmusError> {
         if let Some(found) = self.optional(allowed) {
             return Ok(found);
         }

@@ -3,8 +3,8 @@
 //! Instructions are parsed in `statement`, the final condition in `formula`; all three share the [`Parser`].
 
 use super::Litmus;
-use super::error::{LitmusError, Place};
-use super::lexer::{Kind, Token, lex};
+use super::error::{LitmusError, TextPosition};
+use super::lexer::{Token, TokenKind, lex};
 use super::program::{
     Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register, RegisterDeclaration, Thread,
     Value,
@@ -72,7 +72,7 @@ struct Jump {
     at: usize,
 }
 
-/// Reads tokens from left to right. `at` never passes the final [`Kind::End`].
+/// Reads tokens from left to right. `at` never passes the final [`TokenKind::End`].
 pub(super) struct Parser {
     file: Arc<str>,
     tokens: Vec<Token>,
@@ -90,11 +90,11 @@ pub(super) struct Parser {
 
 /// Tokens.
 impl Parser {
-    pub(super) fn peek(&self) -> &Kind {
+    pub(super) fn peek(&self) -> &TokenKind {
         &self.tokens[self.at].kind
     }
 
-    pub(super) fn peek_second(&self) -> &Kind {
+    pub(super) fn peek_second(&self) -> &TokenKind {
         &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
     }
 
@@ -103,11 +103,11 @@ impl Parser {
     }
 
     pub(super) fn sees(&self, symbol: &str) -> bool {
-        matches!(self.peek(), Kind::Symbol(found) if *found == symbol)
+        matches!(self.peek(), TokenKind::Symbol(found) if *found == symbol)
     }
 
     pub(super) fn sees_word(&self, word: &str) -> bool {
-        matches!(self.peek(), Kind::Word(found) if found == word)
+        matches!(self.peek(), TokenKind::Word(found) if found == word)
     }
 
     /// Consumes `symbol` if it comes next.
@@ -124,7 +124,7 @@ impl Parser {
     }
 
     pub(super) fn word(&mut self, expected: &str) -> Result<String, LitmusError> {
-        let Kind::Word(word) = self.peek() else { return Err(self.expected(expected)) };
+        let TokenKind::Word(word) = self.peek() else { return Err(self.expected(expected)) };
         let word = word.clone();
         self.step();
         Ok(word)
@@ -134,7 +134,7 @@ impl Parser {
     pub(super) fn integer(&mut self, expected: &str) -> Result<Value, LitmusError> {
         let first = self.at;
         let negative = self.take("-");
-        let Kind::Number(number) = *self.peek() else {
+        let TokenKind::Number(number) = *self.peek() else {
             self.at = first;
             return Err(self.expected(expected));
         };
@@ -166,9 +166,9 @@ impl Parser {
         LitmusError::Illegal { place: self.place(at), name: name.to_owned(), reason: reason.to_owned() }
     }
 
-    fn place(&self, at: usize) -> Place {
+    fn place(&self, at: usize) -> TextPosition {
         let token = &self.tokens[at];
-        Place { file: self.file.clone(), line: token.line, column: token.column }
+        TextPosition { file: self.file.clone(), line: token.line, column: token.column }
     }
 }
 
@@ -177,7 +177,7 @@ impl Parser {
     /// Parses a thread number, written `P0` or `0`.
     pub(super) fn thread_number(&mut self) -> Result<u32, LitmusError> {
         const EXPECTED: &str = "a thread (P0, P1, …)";
-        let Kind::Word(word) = self.peek() else { return self.small(EXPECTED) };
+        let TokenKind::Word(word) = self.peek() else { return self.small(EXPECTED) };
         let number = word.strip_prefix('P').and_then(|digits| digits.parse().ok());
         let number = number.ok_or_else(|| self.expected(EXPECTED))?;
         self.step();
@@ -252,7 +252,7 @@ impl Parser {
     pub(super) fn address(&mut self, thread: usize) -> Result<Location, LitmusError> {
         let bracketed = self.take("[");
         let pointed = match self.peek() {
-            Kind::Word(word) => self.pointed(thread, word),
+            TokenKind::Word(word) => self.pointed(thread, word),
             _ => None,
         };
         let location = match pointed {
@@ -296,8 +296,8 @@ impl Parser {
     /// Returns an error if an index or an offset follows a location or an address.
     fn refuse_parts(&self) -> Result<(), LitmusError> {
         let name = match self.peek() {
-            Kind::Symbol("[") => "array",
-            Kind::Symbol("+") => "offset",
+            TokenKind::Symbol("[") => "array",
+            TokenKind::Symbol("+") => "offset",
             _ => return Ok(()),
         };
         Err(self.unsupported(self.at, name, ONE_VALUE))
@@ -386,9 +386,9 @@ impl Parser {
                 continue;
             }
             let at = self.at;
-            if *self.peek_second() == Kind::Symbol(":") {
+            if *self.peek_second() == TokenKind::Symbol(":") {
                 registers.extend(self.init_register(at)?);
-            } else if matches!(self.peek_second(), Kind::Word(word) if word == "aliases") {
+            } else if matches!(self.peek_second(), TokenKind::Word(word) if word == "aliases") {
                 self.init_alias(at)?;
             } else {
                 self.init_location(at)?;
@@ -408,7 +408,7 @@ impl Parser {
         let register = self.register_name()?;
         self.expect("=")?;
         self.pointers.retain(|pointer| pointer.thread != thread || pointer.register != register);
-        if self.take("&") || matches!(self.peek(), Kind::Word(_)) {
+        if self.take("&") || matches!(self.peek(), TokenKind::Word(_)) {
             let location = self.location()?;
             self.pointers.push(Pointer { thread, register, location });
             return Ok(None);
@@ -438,7 +438,7 @@ impl Parser {
             return Err(self.unsupported(at, "alias", VIRTUAL_ALIAS));
         }
         self.expect("=")?;
-        if self.sees("&") || matches!(self.peek(), Kind::Word(_)) {
+        if self.sees("&") || matches!(self.peek(), TokenKind::Word(_)) {
             return Err(self.unsupported(self.at, "address as an initial value", "registers alone hold addresses"));
         }
         let value_at = self.at;
@@ -500,16 +500,16 @@ impl Parser {
     /// True at the end of the rows.
     fn at_condition(&self) -> Result<bool, LitmusError> {
         match self.peek() {
-            Kind::Word(word) => match word.as_str() {
+            TokenKind::Word(word) => match word.as_str() {
                 "exists" | "forall" | "not" | "locations" => Ok(true),
                 "filter" | "final" => {
                     Err(self.unsupported(self.at, word, "a test ends with one condition on all its final states"))
                 }
                 _ => Ok(false),
             },
-            Kind::Symbol("~") => Ok(true),
-            Kind::End => Err(self.expected("a row of instructions, `exists`, `~exists` or `forall`")),
-            Kind::Symbol(_) | Kind::Number(_) | Kind::Text => Ok(false),
+            TokenKind::Symbol("~") => Ok(true),
+            TokenKind::End => Err(self.expected("a row of instructions, `exists`, `~exists` or `forall`")),
+            TokenKind::Symbol(_) | TokenKind::Number(_) | TokenKind::Text => Ok(false),
         }
     }
 
@@ -550,7 +550,7 @@ impl Parser {
 
     /// Parses labels, then at most a single instruction.
     fn cell(&mut self, thread: usize) -> Result<(), LitmusError> {
-        while *self.peek_second() == Kind::Symbol(":") {
+        while *self.peek_second() == TokenKind::Symbol(":") {
             self.label(thread)?;
         }
         if !self.sees("|") && !self.sees(";") {

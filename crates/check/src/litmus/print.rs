@@ -11,7 +11,7 @@ use tombolo_types::{Order, Semantics};
 
 impl fmt::Display for Litmus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}{}", self.program, Shown(&self.program, &self.condition))
+        writeln!(f, "{}{}", self.program, NamedCondition(&self.program, &self.condition))
     }
 }
 
@@ -65,23 +65,23 @@ impl Program {
 
     /// Displays `condition` with the names of this program.
     pub fn condition<'a>(&'a self, condition: &'a Condition) -> impl fmt::Display + 'a {
-        Shown(self, condition)
+        NamedCondition(self, condition)
     }
 
     /// Displays `instruction` in `thread` with register and location names.
     pub fn instruction<'a>(&'a self, thread: &'a Thread, instruction: &'a Instruction) -> impl fmt::Display + 'a {
-        Named { program: self, thread, instruction }
+        NamedInstruction { program: self, thread, instruction }
     }
 }
 
 /// An instruction with the program and thread for its names.
-struct Named<'a> {
+struct NamedInstruction<'a> {
     program: &'a Program,
     thread: &'a Thread,
     instruction: &'a Instruction,
 }
 
-impl Named<'_> {
+impl NamedInstruction<'_> {
     fn register(&self, register: Register) -> &str {
         &self.thread.registers[register.0 as usize].name
     }
@@ -103,7 +103,7 @@ impl Named<'_> {
         known.map_or_else(String::new, |known| format!(".{}", known.name()))
     }
 
-    /// Type suffix for an atomic on `location`, in the style of [`Named::access_type`].
+    /// Type suffix for an atomic on `location`, in the style of [`NamedInstruction::access_type`].
     fn atomic_type(&self, location: Location, update: Update) -> String {
         let known = self.program.locations[location.0 as usize].value_type;
         let written = known.and_then(|known| AtomicKind::of(update).type_of(known.bits));
@@ -127,7 +127,7 @@ impl Named<'_> {
     }
 }
 
-impl fmt::Display for Named<'_> {
+impl fmt::Display for NamedInstruction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self.instruction {
             Instruction::Load { order, into, location } => {
@@ -177,9 +177,9 @@ fn comparison_names(comparison: Comparison) -> (&'static str, &'static str) {
 }
 
 /// A condition with the program for its names.
-struct Shown<'a>(&'a Program, &'a Condition);
+struct NamedCondition<'a>(&'a Program, &'a Condition);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for NamedCondition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quantifier = match self.1.quantifier {
             Quantifier::Exists => "exists",
@@ -191,7 +191,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-impl Shown<'_> {
+impl NamedCondition<'_> {
     fn formula(&self, f: &mut fmt::Formatter<'_>, formula: &Formula) -> fmt::Result {
         match formula {
             Formula::Compare(comparison, left, right) => {

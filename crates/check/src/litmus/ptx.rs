@@ -3,7 +3,7 @@
 //! Source of all names: PTX ISA 9.0, section 9.7, and for the first row the wider corpus of PTX litmus tests.
 
 /// Reason for the rejection, and the corresponding names.
-type Row = (&'static str, &'static [&'static str]);
+type RejectedNames = (&'static str, &'static [&'static str]);
 
 const PROXY: &str = "accesses go through the generic proxy";
 const ASYNC: &str = "asynchronous operations are not modelled";
@@ -12,7 +12,7 @@ const COMPUTE: &str = "registers are computed by ld, add, sub, mul and div";
 const CONTROL: &str = "threads branch by beq and its kin, and by goto";
 
 /// Instructions. Each row lists instruction names with a common reason.
-const INSTRUCTIONS: &[Row] = &[
+const INSTRUCTIONS: &[RejectedNames] = &[
     (PROXY, &["tld", "suld", "cold", "sust", "suatom", "sured", "suq", "tex", "tld4", "txq", "istypep", "ldu"]),
     (ASYNC, &["cp", "mbarrier", "tensormap", "wgmma", "tcgen05", "griddepcontrol", "multimem", "clusterlaunchcontrol"]),
     (
@@ -29,7 +29,7 @@ const INSTRUCTIONS: &[Row] = &[
 ];
 
 /// Dotted modifiers. Each row lists modifier names with a common reason.
-const MODIFIERS: &[Row] = &[
+const MODIFIERS: &[RejectedNames] = &[
     (PROXY, &["proxy", "nc", "mmio"]),
     (ASYNC, &["async", "bulk", "mbarrier_init", "op_restrict", "sync_restrict"]),
     ("locations are global", &["shared", "local", "const", "param"]),
@@ -50,6 +50,6 @@ pub(super) fn modifier(name: &str) -> Option<&'static str> {
     reason(MODIFIERS, name)
 }
 
-fn reason(rows: &[Row], name: &str) -> Option<&'static str> {
+fn reason(rows: &[RejectedNames], name: &str) -> Option<&'static str> {
     rows.iter().find(|(_, names)| names.contains(&name)).map(|(reason, _)| *reason)
 }

@@ -2,7 +2,7 @@
 
 use super::condition::Comparison;
 use super::error::LitmusError;
-use super::lexer::Kind;
+use super::lexer::TokenKind;
 use super::modifier::{ATOMIC, LOAD, REDUCTION, STORE, listed};
 use super::parser::{Parser, is_register};
 use super::program::{Arithmetic, Instruction, Location, Operand, Update};
@@ -218,7 +218,7 @@ impl Parser {
         if !CTA_BARRIERS.contains(&name.as_str()) {
             return Err(self.unsupported(at, &name, WHOLE_CTA));
         }
-        if matches!(self.peek(), Kind::Word(word) if is_register(word)) {
+        if matches!(self.peek(), TokenKind::Word(word) if is_register(word)) {
             return Err(self.unsupported(at, &format!("{name} with a register"), WHOLE_CTA));
         }
         // Source: PTX ISA, bar: a CTA has sixteen barriers.
@@ -295,7 +295,7 @@ impl Parser {
     }
 
     fn operand(&mut self, thread: usize) -> Result<Operand, LitmusError> {
-        if matches!(self.peek(), Kind::Word(_)) {
+        if matches!(self.peek(), TokenKind::Word(_)) {
             return self.register(thread).map(Operand::Register);
         }
         self.integer("a register or an integer").map(Operand::Value)

@@ -29,7 +29,7 @@ pub fn program(seed: u64, index: u64) -> Program {
     let readers = 1 + dice.below(2);
     let mut threads: Vec<Thread> = (0..readers as u32).map(|number| thread(number, number as u8, 0)).collect();
     threads.iter_mut().for_each(|thread| reader(thread, data, dice));
-    for (cta, part) in [(0, writer as Part), (dice.below(2) as u16, neighbour)] {
+    for (cta, part) in [(0, writer as CodeGenerator), (dice.below(2) as u16, neighbour)] {
         let mut thread = thread(threads.len() as u32, readers as u8, cta);
         part(&mut thread, data, dice);
         threads.push(thread);
@@ -43,7 +43,7 @@ pub fn program(seed: u64, index: u64) -> Program {
 }
 
 /// Generates the code for a thread, with a given number of data locations next to the flag.
-type Part = fn(&mut Thread, usize, &mut Dice);
+type CodeGenerator = fn(&mut Thread, usize, &mut Dice);
 
 fn thread(number: u32, gpu: u8, cta: u16) -> Thread {
     Thread { number, placement: Placement::Cta { gpu: GpuId(gpu), cta }, registers: Vec::new(), code: Vec::new() }

@@ -1,6 +1,6 @@
 //! Complete answers of the memory model: every allowed final state, each marked if sequentially consistent.
 
-use super::case::{Case, Judged, Obstacle, stem_or};
+use super::case::{Case, JudgedTest, Obstacle, stem_or};
 use super::report::{Expected, Outcome, Verdict};
 use super::{Watch, side_by_side};
 use crate::litmus::Assignments;
@@ -96,7 +96,7 @@ impl Case {
         }
     }
 
-    fn complete(&self, judged: &Judged) -> Answer {
+    fn complete(&self, judged: &JudgedTest) -> Answer {
         let program = &judged.program;
         let sequential = interleavings(program, INTERLEAVED);
         let states = judged.allowed.iter().flat_map(|allowed| allowed.states());

@@ -74,7 +74,7 @@ impl From<ModelError> for Obstacle {
 }
 
 /// A test with the model's answer.
-pub(super) struct Judged {
+pub(super) struct JudgedTest {
     pub(super) program: Program,
     /// `None` if the model was not queried.
     pub(super) allowed: Option<Outcomes>,
@@ -208,11 +208,11 @@ impl Case {
     }
 
     /// Queries the model.
-    pub(super) fn judge(&self) -> Result<Judged, Obstacle> {
+    pub(super) fn judge(&self) -> Result<JudgedTest, Obstacle> {
         self.judge_within(CANDIDATES)
     }
 
-    fn judge_within(&self, candidates: u64) -> Result<Judged, Obstacle> {
+    fn judge_within(&self, candidates: u64) -> Result<JudgedTest, Obstacle> {
         if let Some(reason) = self.content.as_ref().ok().and_then(|(program, _)| too_large(program)) {
             return Err(Obstacle::Unsupported(reason));
         }
@@ -220,20 +220,20 @@ impl Case {
     }
 
     /// Queries the model without the explorer's size limits.
-    pub(super) fn asked_of_model(&self, candidates: u64) -> Result<Judged, Obstacle> {
+    pub(super) fn asked_of_model(&self, candidates: u64) -> Result<JudgedTest, Obstacle> {
         let (program, condition) = self.content.clone()?;
         if self.question == Question::End {
-            return Ok(Judged { program, allowed: None, condition });
+            return Ok(JudgedTest { program, allowed: None, condition });
         }
         if !barriers_meet(&program)? {
             return Err(Obstacle::Unsupported("barriers of a CTA may never meet".to_owned()));
         }
         let allowed = outcomes(&program, &Limits { candidates })?;
-        Ok(Judged { program, allowed: Some(allowed), condition })
+        Ok(JudgedTest { program, allowed: Some(allowed), condition })
     }
 }
 
-impl Judged {
+impl JudgedTest {
     /// True if `state` shows the event: the condition's event, or, for a program without condition, any state forbidden
     /// by the model.
     pub(super) fn is_event(&self, state: &FinalState) -> bool {

@@ -1,7 +1,7 @@
 //! Litmus tests: the shipped tests, and tests in a user's files.
 
 use super::case::Case;
-use crate::litmus::{Litmus, Place, parse};
+use crate::litmus::{Litmus, TextPosition, parse};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -308,16 +308,16 @@ fn text(path: &Path) -> Result<String, String> {
     }
     String::from_utf8(std::fs::read(path).map_err(cannot)?).map_err(|error| {
         let (valid, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
-        let place = Place::behind(path.display().to_string().into(), &String::from_utf8_lossy(valid));
+        let place = TextPosition::behind(path.display().to_string().into(), &String::from_utf8_lossy(valid));
         format!(":{}:{}: expected text in UTF-8, found the byte 0x{:02x}", place.line, place.column, rest[0])
     })
 }
 
 /// Tests in a folder: each with its path, or with an error text to append to the path.
-type Found = Vec<(PathBuf, Option<String>)>;
+type TestPaths = Vec<(PathBuf, Option<String>)>;
 
 /// Adds the test files in `folder` and below. Links to folders are not followed, because they may form a cycle.
-fn collect(folder: &Path, tests: &mut Found) -> io::Result<()> {
+fn collect(folder: &Path, tests: &mut TestPaths) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();

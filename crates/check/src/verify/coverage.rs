@@ -26,7 +26,7 @@ const STRIDE: usize = 16;
 
 /// A single exploration.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ExploredPlacement {
     pub(super) layout: Layout,
     pub(super) start: Start,
 }
@@ -34,14 +34,14 @@ pub(super) struct Place {
 /// The explorations of a program under a design.
 pub(super) struct Coverage {
     /// Explorations in execution order.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<ExploredPlacement>,
     /// Set if the list contains every placement, or every requested placement.
     pub(super) whole: bool,
 }
 
 /// Design properties with an influence on the machines for verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Machines {
+pub(super) struct MachineConstraints {
     /// Set if GPU homes matter.
     pub(super) gpu_homes: bool,
     /// Set if pages move: then each GPU has a single module.
@@ -51,7 +51,7 @@ pub(super) struct Machines {
 }
 
 /// Selects the explorations for a program.
-pub(super) fn coverage(program: &Program, placements: Placements, machines: Machines) -> Coverage {
+pub(super) fn coverage(program: &Program, placements: Placements, machines: MachineConstraints) -> Coverage {
     let shape = |sharing| shape(program, sharing, machines);
     let sharings = sharings(program, machines);
     match placements {
@@ -69,8 +69,8 @@ pub(super) fn coverage(program: &Program, placements: Placements, machines: Mach
 
 /// Machine shape. Two modules per GPU are the minimum for a home elsewhere on the GPU. If a writer, the GPU home and a
 /// reader occupy three modules in a GPU, three are needed; a protocol without GPU homes shows the effect on two GPUs.
-fn shape(program: &Program, sharing: Sharing, machines: Machines) -> Shape {
-    let Machines { gpu_homes, pages_move, host_memory } = machines;
+fn shape(program: &Program, sharing: Sharing, machines: MachineConstraints) -> Shape {
+    let MachineConstraints { gpu_homes, pages_move, host_memory } = machines;
     if host_memory {
         let gpus = gpus_of(program).max(1);
         return Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true, host_memory };
@@ -105,7 +105,7 @@ fn all(program: &Program, sharings: &[Sharing], shape: impl Fn(Sharing) -> Shape
 }
 
 /// Assignments of locations to lines and regions; a single location shares with none.
-fn sharings(program: &Program, machines: Machines) -> &'static [Sharing] {
+fn sharings(program: &Program, machines: MachineConstraints) -> &'static [Sharing] {
     if machines.host_memory && program.locations.len() > 1 {
         return &Sharing::OF_BLOCKS;
     }
@@ -116,8 +116,9 @@ fn sharings(program: &Program, machines: Machines) -> &'static [Sharing] {
     }
 }
 
-fn both_starts(layouts: impl Iterator<Item = Layout>) -> Vec<Place> {
-    let starts = |layout: Layout| [Start::Cold, Start::Warm].map(|start| Place { layout: layout.clone(), start });
+fn both_starts(layouts: impl Iterator<Item = Layout>) -> Vec<ExploredPlacement> {
+    let starts =
+        |layout: Layout| [Start::Cold, Start::Warm].map(|start| ExploredPlacement { layout: layout.clone(), start });
     layouts.flat_map(starts).collect()
 }
 
@@ -127,7 +128,8 @@ mod tests {
     use crate::verify::Case;
     use std::collections::BTreeSet;
 
-    const WITH_GPU_HOMES: Machines = Machines { gpu_homes: true, pages_move: false, host_memory: false };
+    const WITH_GPU_HOMES: MachineConstraints =
+        MachineConstraints { gpu_homes: true, pages_move: false, host_memory: false };
 
     fn program(places: &str, body: &str) -> Program {
         let text = format!("PTX test {{x=0; y=0;}} {places} ; {body} ; exists x=0");

@@ -1,6 +1,6 @@
 //! The object of verification: a protocol with options and a promise.
 
-use super::coverage::Machines;
+use super::coverage::MachineConstraints;
 use crate::explore::{Config, Decides, PROTOCOLS, Wishes};
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
@@ -33,9 +33,9 @@ pub struct Design {
 }
 
 /// An option with a value other than the default, with the corresponding keyword in [`Design::configured`].
-type Choice = (&'static str, fn(&mut Options));
+type OptionKeyword = (&'static str, fn(&mut Options));
 
-const CHOICES: [Choice; 10] = [
+const CHOICES: [OptionKeyword; 10] = [
     ("back", |options| options.write = WritePolicy::Back),
     ("remote", |options| options.bulk = BulkInvalidation::Remote),
     ("never", |options| options.bulk = BulkInvalidation::None),
@@ -116,9 +116,9 @@ impl Design {
     }
 
     /// Properties that determine the machines for the design's programs.
-    pub(super) fn machines(&self, gpu_homes: bool) -> Machines {
+    pub(super) fn machines(&self, gpu_homes: bool) -> MachineConstraints {
         let host_memory = facts(self.protocol).is_some_and(|facts| facts.host);
-        Machines { gpu_homes, pages_move: self.paging.is_some(), host_memory }
+        MachineConstraints { gpu_homes, pages_move: self.paging.is_some(), host_memory }
     }
 
     /// Sets the policy for kernel boundaries.
@@ -171,7 +171,7 @@ impl Design {
             let (_, set) = choice.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
             set(&mut options);
         }
-        let promise = choose(protocol, options, Promised)?;
+        let promise = choose(protocol, options, PromiseQuery)?;
         if paging.is_some() && !pages_may_move_under(protocol, options)? {
             return Err(ConfigurationError::Paging { protocol: protocol.to_owned() });
         }
@@ -235,9 +235,9 @@ pub(super) fn configuration(protocol: &str, chosen: Options) -> String {
 }
 
 /// Queries a protocol for its promise.
-struct Promised;
+struct PromiseQuery;
 
-impl Visitor for Promised {
+impl Visitor for PromiseQuery {
     type Output = Promise;
 
     fn visit<P: Coherence>(self, protocol: P) -> Promise {

@@ -1,7 +1,7 @@
 //! A test under a design: explorations are shared among any number of threads, but counted in order.
 
-use super::case::{Case, Judged, Obstacle, Placements};
-use super::coverage::{Place, coverage};
+use super::case::{Case, JudgedTest, Obstacle, Placements};
+use super::coverage::{ExploredPlacement, coverage};
 use super::report::{Event, Expected, Outcome, TestReport, Verdict};
 use super::{Budget, Design, Watch};
 use crate::explore::{self, Config, Report, Start};
@@ -14,33 +14,33 @@ const LARGE: u64 = 6;
 
 pub(super) struct Job<'a> {
     case: &'a Case,
-    judged: &'a Result<Judged, Obstacle>,
+    judged: &'a Result<JudgedTest, Obstacle>,
     design: &'a Design,
     budget: Budget,
-    progress: Mutex<Progress<'a>>,
+    progress: Mutex<JobState<'a>>,
 }
 
 /// Progress of a job.
-enum Progress<'a> {
+enum JobState<'a> {
     /// No thread has started the job.
     Fresh,
     /// In progress.
-    Exploring(Box<Exploring<'a>>),
+    Exploring(Box<ActiveJob<'a>>),
     /// Done.
     Done(Box<TestReport>),
 }
 
 /// The set of explorations, shared by all working threads.
 struct Task<'a> {
-    judged: &'a Judged,
-    places: Vec<Place>,
+    judged: &'a JudgedTest,
+    places: Vec<ExploredPlacement>,
     whole: bool,
     states: u64,
     states_of_placement: usize,
 }
 
 /// A job in progress.
-struct Exploring<'a> {
+struct ActiveJob<'a> {
     task: Arc<Task<'a>>,
     /// Index of the next place to explore.
     next: usize,
@@ -50,12 +50,12 @@ struct Exploring<'a> {
     counted: usize,
     /// Set if no further place counts.
     closed: bool,
-    sum: Sum,
+    sum: JobTotals,
 }
 
 /// Accumulated result over the counted places.
 #[derive(Default)]
-struct Sum {
+struct JobTotals {
     states: u64,
     outcomes: BTreeSet<FinalState>,
     /// Places with an exhausted state budget.
@@ -66,17 +66,17 @@ struct Sum {
 impl<'a> Job<'a> {
     pub(super) fn new(
         case: &'a Case,
-        judged: &'a Result<Judged, Obstacle>,
+        judged: &'a Result<JudgedTest, Obstacle>,
         design: &'a Design,
         budget: Budget,
     ) -> Job<'a> {
-        Job { case, judged, design, budget, progress: Mutex::new(Progress::Fresh) }
+        Job { case, judged, design, budget, progress: Mutex::new(JobState::Fresh) }
     }
 
     pub(super) fn into_report(self) -> TestReport {
         match self.progress.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Progress::Done(report) => *report,
-            Progress::Fresh | Progress::Exploring(_) => unreachable!("workers leave when every job is done"),
+            JobState::Done(report) => *report,
+            JobState::Fresh | JobState::Exploring(_) => unreachable!("workers leave when every job is done"),
         }
     }
 
@@ -104,23 +104,23 @@ impl<'a> Job<'a> {
         true
     }
 
-    fn lock(&self) -> MutexGuard<'_, Progress<'a>> {
+    fn lock(&self) -> MutexGuard<'_, JobState<'a>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, watch: &dyn Watch) -> Option<(Arc<Task<'a>>, usize)> {
         let mut progress = self.lock();
-        if let Progress::Fresh = *progress {
+        if let JobState::Fresh = *progress {
             watch.begins(&self.case.name, &self.design.name);
             match self.task() {
-                Ok(task) => *progress = Progress::Exploring(Box::new(Exploring::new(task))),
+                Ok(task) => *progress = JobState::Exploring(Box::new(ActiveJob::new(task))),
                 Err(obstacle) => {
-                    *progress = Progress::Done(Box::new(self.not_run(obstacle)));
+                    *progress = JobState::Done(Box::new(self.not_run(obstacle)));
                     watch.ends(&self.case.name, &self.design.name);
                 }
             }
         }
-        let Progress::Exploring(exploring) = &mut *progress else { return None };
+        let JobState::Exploring(exploring) = &mut *progress else { return None };
         let index = exploring.next;
         if exploring.closed || index == exploring.task.places.len() {
             return None;
@@ -131,12 +131,12 @@ impl<'a> Job<'a> {
 
     fn put(&self, task: &Task<'_>, index: usize, report: Report, watch: &dyn Watch) {
         let mut progress = self.lock();
-        let Progress::Exploring(exploring) = &mut *progress else { return };
+        let JobState::Exploring(exploring) = &mut *progress else { return };
         exploring.early.insert(index, report);
         exploring.count();
         if exploring.closed {
             let report = self.report(task, exploring);
-            *progress = Progress::Done(Box::new(report));
+            *progress = JobState::Done(Box::new(report));
             watch.ends(&self.case.name, &self.design.name);
         }
     }
@@ -188,7 +188,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn report(&self, task: &Task<'_>, exploring: &mut Exploring<'_>) -> TestReport {
+    fn report(&self, task: &Task<'_>, exploring: &mut ActiveJob<'_>) -> TestReport {
         let (judged, sum) = (task.judged, std::mem::take(&mut exploring.sum));
         let reached = sum.outcomes.iter().any(|state| judged.is_event(state));
         let (verdict, reason) = self.verdict(task, exploring.counted, &sum);
@@ -211,7 +211,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn verdict(&self, task: &Task<'_>, counted: usize, sum: &Sum) -> (Verdict, Option<String>) {
+    fn verdict(&self, task: &Task<'_>, counted: usize, sum: &JobTotals) -> (Verdict, Option<String>) {
         let places = task.places.len();
         if !self.design.promises(&task.judged.program) {
             let seen =
@@ -239,10 +239,10 @@ impl<'a> Job<'a> {
     }
 }
 
-impl<'a> Exploring<'a> {
-    fn new(task: Task<'a>) -> Exploring<'a> {
+impl<'a> ActiveJob<'a> {
+    fn new(task: Task<'a>) -> ActiveJob<'a> {
         let task = Arc::new(task);
-        Exploring { task, next: 0, early: BTreeMap::new(), counted: 0, closed: false, sum: Sum::default() }
+        ActiveJob { task, next: 0, early: BTreeMap::new(), counted: 0, closed: false, sum: JobTotals::default() }
     }
 
     /// Counts finished places up to the first unfinished place, until a place closes the job.
@@ -259,7 +259,7 @@ impl<'a> Exploring<'a> {
     }
 }
 
-impl Sum {
+impl JobTotals {
     fn add(&mut self, report: Report) {
         self.states += report.states as u64;
         self.outcomes.extend(report.outcomes);

@@ -25,7 +25,9 @@ pub use answer::{AllowedOutcome, Answer, answers};
 pub use case::{Case, PLACEMENTS_OF_RANDOM, Placements};
 pub use corpus::{CorpusError, read_tests};
 pub use design::{ConfigurationError, Design};
-pub use observation::{Comparison, LeftOut, ObservationError, Observations, Observed, Unobserved, compare};
+pub use observation::{
+    Comparison, ObservationError, Observations, ObservedOutcome, UnmatchedTest, UnobservedOutcome, compare,
+};
 pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};
 
 use job::Job;

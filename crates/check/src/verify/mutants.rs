@@ -8,7 +8,7 @@ mod nmoesi;
 use super::case::Case;
 use super::suite::Suite;
 use super::{Watch, side_by_side};
-use crate::explore::{Config, Room, Start};
+use crate::explore::{ClientResources, Config, Start};
 use serde::Serialize;
 use std::fmt;
 use tombolo_protocol::BrokenRule;
@@ -89,7 +89,7 @@ pub struct MutantReport {
     pub caught: bool,
     /// Tests and programs with a detection.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<Catch>,
+    pub by: Option<MutantCatch>,
     /// Path to the first detected violation, as a message sequence chart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
@@ -97,7 +97,7 @@ pub struct MutantReport {
 
 /// Tests and programs that have caught a mutant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Catch {
+pub struct MutantCatch {
     /// Number of shipped tests; counted up to the limit set by [`Asked`].
     pub tests: usize,
     /// Number of random programs.
@@ -105,12 +105,12 @@ pub struct Catch {
     /// Number of random programs tried.
     pub random_tried: usize,
     /// The first detection.
-    pub first: Sighting,
+    pub first: Detection,
 }
 
 /// Circumstances under which a test detected a broken rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Sighting {
+pub struct Detection {
     /// The test.
     pub test: String,
     /// Threads and homes.
@@ -149,7 +149,7 @@ impl fmt::Display for Broken {
 }
 
 /// Known facts about a rule.
-struct Row {
+struct RuleInfo {
     /// Protocols in which the rule changes the reachable states.
     protocols: &'static [&'static str],
     /// Shipped tests for exposing the rule, by file name without extension.
@@ -159,7 +159,7 @@ struct Row {
     /// Location for reads and writes to lines from other modules, in a protocol with this choice.
     remote: Remote,
     /// Resource limits of clients, if the rule shows only with few resources.
-    room: Option<Room>,
+    room: Option<ClientResources>,
 }
 
 /// Every broken rule in every applicable protocol from `protocols`.
@@ -185,17 +185,18 @@ pub fn catch(mutants: &[Mutant], asked: Asked, threads: usize, watch: &dyn Watch
     })
 }
 
-fn row(rule: Broken) -> Row {
+fn row(rule: Broken) -> RuleInfo {
     match rule {
         Broken::Rule(rule) => row_of_rule(rule),
         Broken::Nmoesi(rule) => nmoesi::row(rule),
     }
 }
 
-fn row_of_rule(rule: BrokenRule) -> Row {
-    let of = |protocols, own| Row { protocols, own, write: WritePolicy::Through, remote: Remote::Memory, room: None };
-    let back = |protocols, own| Row { write: WritePolicy::Back, ..of(protocols, own) };
-    let cached = |protocols, own| Row { remote: Remote::Cached, ..back(protocols, own) };
+fn row_of_rule(rule: BrokenRule) -> RuleInfo {
+    let of =
+        |protocols, own| RuleInfo { protocols, own, write: WritePolicy::Through, remote: Remote::Memory, room: None };
+    let back = |protocols, own| RuleInfo { write: WritePolicy::Back, ..of(protocols, own) };
+    let cached = |protocols, own| RuleInfo { remote: Remote::Cached, ..back(protocols, own) };
     match rule {
         BrokenRule::AcquireKeepsL1 => of(EVERY, &["MP.gpu", "K-MP+reload"]),
         // Equivalent elsewhere: with a directory, or next to memory, an acquire leaves the L2 unchanged.
@@ -249,8 +250,8 @@ fn row_of_rule(rule: BrokenRule) -> Row {
         BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
         // Equivalent elsewhere: L2s with line granularity have unlimited miss registers in the explorer.
         BrokenRule::RequestPassesDeferred => {
-            let room = Some(Room { registers: 1, ways: None });
-            Row { room, ..of(NMOESI, &["CoWR+queue.gpu"]) }
+            let room = Some(ClientResources { registers: 1, ways: None });
+            RuleInfo { room, ..of(NMOESI, &["CoWR+queue.gpu"]) }
         }
         BrokenRule::LoadPassesStore => of(ALL, &["CoWR.gpu", "CoWR.sys"]),
         BrokenRule::InvalidationReachesOneLine => of(DIRECTORY, &["MP+region.sys"]),
@@ -274,7 +275,7 @@ impl Mutant {
 
     /// The protocol's options.
     pub(super) fn options(&self) -> Options {
-        let Row { write, remote, .. } = row(self.rule);
+        let RuleInfo { write, remote, .. } = row(self.rule);
         let options = Options { write, remote, ..Options::default() };
         match self.rule {
             Broken::Rule(rule) => Options { broken_rule: Some(rule), ..options },

@@ -13,12 +13,12 @@ const COLUMNS: [&str; 4] = ["test", "placement", "outcome", "count"];
 pub struct Observations {
     /// Name of the file.
     pub file: String,
-    rows: Vec<Row>,
+    rows: Vec<ObservationRow>,
 }
 
 /// Row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
+struct ObservationRow {
     line: usize,
     test: String,
     placement: String,
@@ -97,7 +97,7 @@ impl Observations {
             }
             let assigned = |word| assignment(word).ok_or_else(|| wrong(ASSIGNMENT.to_owned(), word));
             let words = cells[outcome].split([' ', ';']).filter(|word| !word.is_empty());
-            rows.push(Row {
+            rows.push(ObservationRow {
                 line: line_number,
                 test: cells[test].to_owned(),
                 placement: cells[placement].to_owned(),
@@ -146,18 +146,18 @@ pub struct Comparison {
     /// Observation count over all compared tests.
     pub observations: u64,
     /// Outcomes that were observed but are not allowed.
-    pub not_allowed: Vec<Observed>,
+    pub not_allowed: Vec<ObservedOutcome>,
     /// Outcomes that are allowed but were not observed, for tests with observations.
-    pub not_observed: Vec<Unobserved>,
+    pub not_observed: Vec<UnobservedOutcome>,
     /// Rows without a matching answer.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<UnmatchedTest>,
     /// Tests that have an answer but no row.
     pub without_rows: Vec<String>,
 }
 
 /// Outcome that was observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Observed {
+pub struct ObservedOutcome {
     /// The test's name in the table.
     pub test: String,
     /// The placement's name in the table.
@@ -170,7 +170,7 @@ pub struct Observed {
 
 /// Outcome that was not observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unobserved {
+pub struct UnobservedOutcome {
     /// The test's name in the table.
     pub test: String,
     /// The placement's name in the table.
@@ -183,7 +183,7 @@ pub struct Unobserved {
 
 /// Test in the table without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct UnmatchedTest {
     /// The test's name in the table.
     pub test: String,
     /// The placement's name in the table.
@@ -199,7 +199,7 @@ pub struct LeftOut {
 /// # Errors
 /// If a row names a register or location that its test lacks, or its names differ from the test's other rows.
 pub fn compare(answers: &[Answer], observed: &Observations) -> Result<Comparison, ObservationError> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Vec<&ObservationRow>> = BTreeMap::new();
     for row in &observed.rows {
         groups.entry((&row.test, &row.placement)).or_default().push(row);
     }
@@ -215,7 +215,8 @@ pub fn compare(answers: &[Answer], observed: &Observations) -> Result<Comparison
     };
     let mut with_rows = BTreeSet::new();
     for ((test, placement), rows) in groups {
-        let left_out = |reason: String| LeftOut { test: test.to_owned(), placement: placement.to_owned(), reason };
+        let left_out =
+            |reason: String| UnmatchedTest { test: test.to_owned(), placement: placement.to_owned(), reason };
         let name = file_name(test, placement);
         let Some((index, answer)) = answers.iter().enumerate().find(|(_, answer)| answer.stem() == name) else {
             comparison.left_out.push(left_out(format!("there is no file {name}.litmus")));
@@ -226,7 +227,7 @@ pub fn compare(answers: &[Answer], observed: &Observations) -> Result<Comparison
             comparison.left_out.push(left_out(format!("{}: {reason}", answer.verdict.word())));
             continue;
         }
-        comparison.add(answer, &Group { observed, test, placement, rows })?;
+        comparison.add(answer, &TestRows { observed, test, placement, rows })?;
     }
     let without =
         answers.iter().enumerate().filter(|(index, answer)| answer.is_complete() && !with_rows.contains(index));
@@ -241,15 +242,15 @@ fn file_name(test: &str, placement: &str) -> String {
 }
 
 /// Rows for a test and a placement.
-struct Group<'a> {
+struct TestRows<'a> {
     observed: &'a Observations,
     test: &'a str,
     placement: &'a str,
     /// At least a single row.
-    rows: Vec<&'a Row>,
+    rows: Vec<&'a ObservationRow>,
 }
 
-impl Group<'_> {
+impl TestRows<'_> {
     /// Names to which every row assigns a value. Reports an error for unknown names and for differing rows.
     fn names(&self, answer: &Answer) -> Result<Vec<&str>, ObservationError> {
         let names: Vec<&str> = self.rows[0].outcome.iter().map(|(name, _)| name.as_str()).collect();
@@ -259,7 +260,7 @@ impl Group<'_> {
             let expected = format!("registers and locations of {} ({})", self.test, listed.join(", "));
             return Err(self.observed.wrong(self.rows[0].line, expected, stranger));
         }
-        let differs = |row: &&&Row| row.outcome.iter().map(|(name, _)| name).ne(names.iter());
+        let differs = |row: &&&ObservationRow| row.outcome.iter().map(|(name, _)| name).ne(names.iter());
         if let Some(row) = self.rows.iter().find(differs) {
             let expected = format!("values of {}, as in line {}", names.join(", "), self.rows[0].line);
             return Err(self.observed.wrong(row.line, expected, &shown(&row.outcome)));
@@ -267,17 +268,17 @@ impl Group<'_> {
         Ok(names)
     }
 
-    fn observation(&self, outcome: String, count: u64) -> Observed {
-        Observed { test: self.test.to_owned(), placement: self.placement.to_owned(), outcome, count }
+    fn observation(&self, outcome: String, count: u64) -> ObservedOutcome {
+        ObservedOutcome { test: self.test.to_owned(), placement: self.placement.to_owned(), outcome, count }
     }
 
-    fn unobserved(&self, outcome: String, sequential: Option<bool>) -> Unobserved {
-        Unobserved { test: self.test.to_owned(), placement: self.placement.to_owned(), outcome, sequential }
+    fn unobserved(&self, outcome: String, sequential: Option<bool>) -> UnobservedOutcome {
+        UnobservedOutcome { test: self.test.to_owned(), placement: self.placement.to_owned(), outcome, sequential }
     }
 }
 
 impl Comparison {
-    fn add(&mut self, answer: &Answer, group: &Group<'_>) -> Result<(), ObservationError> {
+    fn add(&mut self, answer: &Answer, group: &TestRows<'_>) -> Result<(), ObservationError> {
         let names = group.names(answer)?;
         let mut counts: BTreeMap<Vec<i64>, u64> = BTreeMap::new();
         for row in group.rows.iter().filter(|row| row.count > 0) {
@@ -333,7 +334,7 @@ mod tests {
         assert_eq!((comparison.tests, comparison.outcomes, comparison.observations), (1, 2, 10));
         let (test, placement) = ("shapes:SB".to_owned(), "far".to_owned());
         let outcome = "P0:r0=0 P1:r0=0 [x]=1 [y]=1".to_owned();
-        assert_eq!(comparison.not_allowed, [Observed { test, placement, outcome, count: 1 }]);
+        assert_eq!(comparison.not_allowed, [ObservedOutcome { test, placement, outcome, count: 1 }]);
         let unseen: Vec<_> = comparison.not_observed.iter().map(|one| (one.outcome.as_str(), one.sequential)).collect();
         let seen = Some(true);
         assert_eq!(unseen, [("P0:r0=0 P1:r0=1 [x]=1 [y]=1", seen), ("P0:r0=1 P1:r0=0 [x]=1 [y]=1", seen)]);

@@ -1,9 +1,9 @@
 //! The shipped tests, judged once for all mutants, and the exploration limits for catching a mutant.
 
-use super::case::{Case, Judged, PLACEMENTS_OF_RANDOM};
-use super::coverage::{Machines, Place, coverage};
+use super::case::{Case, JudgedTest, PLACEMENTS_OF_RANDOM};
+use super::coverage::{ExploredPlacement, MachineConstraints, coverage};
 use super::design::configuration;
-use super::mutants::{Asked, Catch, Mutant, MutantReport, Sighting};
+use super::mutants::{Asked, Detection, Mutant, MutantCatch, MutantReport};
 use crate::explore::{Config, Start, Verdict, is_hierarchical, refuses, run};
 use crate::litmus::FinalState;
 use std::sync::OnceLock;
@@ -27,21 +27,21 @@ const PROGRAMS: u64 = 60;
 
 /// Tests, judged by the model on first use.
 pub(super) struct Suite {
-    tests: Vec<Member>,
-    random: Vec<Member>,
+    tests: Vec<SuiteTest>,
+    random: Vec<SuiteTest>,
 }
 
 /// A single test.
-struct Member {
+struct SuiteTest {
     case: Case,
-    judged: OnceLock<Judged>,
+    judged: OnceLock<JudgedTest>,
     /// Explored places: for protocols without and with GPU homes, and for machines in which all memory belongs to the
     /// host.
-    places: [OnceLock<Vec<Place>>; 3],
+    places: [OnceLock<Vec<ExploredPlacement>>; 3],
 }
 
 /// A test's detection, with the path to it.
-type Seen = (Sighting, Option<String>);
+type TestDetection = (Detection, Option<String>);
 
 impl Suite {
     /// Shapes and kernel tests come first, because they are small.
@@ -49,17 +49,18 @@ impl Suite {
         let others = [Case::core(), Case::host(), Case::queues()].concat();
         let tests = [Case::shapes(), Case::kernels(), Case::polling(), others].concat();
         let random = (0..PROGRAMS).map(|index| Case::random(SEED, index, PLACEMENTS_OF_RANDOM));
-        Suite { tests: tests.into_iter().map(Member::new).collect(), random: random.map(Member::new).collect() }
+        Suite { tests: tests.into_iter().map(SuiteTest::new).collect(), random: random.map(SuiteTest::new).collect() }
     }
 
     /// Searches for tests that catch `mutant`.
     pub(super) fn report(&self, mutant: &Mutant, asked: Asked) -> MutantReport {
         let (tests, first) = self.count(mutant, asked);
         let programs = if asked.tries_random(tests) { &self.random[..] } else { &[] };
-        let drawn: Vec<Seen> = programs.iter().filter_map(|member| member.seen(mutant, STATES_OF_RANDOM)).collect();
+        let drawn: Vec<TestDetection> =
+            programs.iter().filter_map(|member| member.seen(mutant, STATES_OF_RANDOM)).collect();
         let random = drawn.len();
         let (first, trace) = first.or(drawn.into_iter().next()).unzip();
-        let by = first.map(|first| Catch { tests, random, random_tried: programs.len(), first });
+        let by = first.map(|first| MutantCatch { tests, random, random_tried: programs.len(), first });
         MutantReport {
             name: mutant.rule.to_string(),
             protocol: mutant.protocol,
@@ -71,8 +72,8 @@ impl Suite {
     }
 
     /// Tests detecting the mutant, up to the requested limit, and the first detection.
-    fn count(&self, mutant: &Mutant, asked: Asked) -> (usize, Option<Seen>) {
-        let is_own = |member: &&Member| mutant.own_tests().contains(&member.case.stem());
+    fn count(&self, mutant: &Mutant, asked: Asked) -> (usize, Option<TestDetection>) {
+        let is_own = |member: &&SuiteTest| mutant.own_tests().contains(&member.case.stem());
         let own =
             mutant.own_tests().iter().filter_map(|name| self.tests.iter().find(|member| member.case.stem() == *name));
         let own = own.map(|member| (member, STATES_OF_OWN));
@@ -91,12 +92,12 @@ impl Suite {
     }
 }
 
-impl Member {
-    fn new(case: Case) -> Member {
-        Member { case, judged: OnceLock::new(), places: [const { OnceLock::new() }; 3] }
+impl SuiteTest {
+    fn new(case: Case) -> SuiteTest {
+        SuiteTest { case, judged: OnceLock::new(), places: [const { OnceLock::new() }; 3] }
     }
 
-    fn judged(&self) -> &Judged {
+    fn judged(&self) -> &JudgedTest {
         self.judged.get_or_init(|| match self.case.judge() {
             Ok(judged) => judged,
             Err(_) => panic!("{} ships and is supported", self.case.name),
@@ -104,13 +105,13 @@ impl Member {
     }
 
     /// Explores place after place until the broken rule is detected or the state budget is exhausted.
-    fn seen(&self, mutant: &Mutant, states: usize) -> Option<Seen> {
+    fn seen(&self, mutant: &Mutant, states: usize) -> Option<TestDetection> {
         let (judged, mut left) = (self.judged(), states);
         if refuses(&judged.program, mutant.protocol).is_some() {
             return None;
         }
         let forbidden = |state: &FinalState| judged.forbids(state);
-        for Place { layout, start } in self.places(mutant) {
+        for ExploredPlacement { layout, start } in self.places(mutant) {
             let max_states = left.min(STATES_OF_PLACEMENT);
             let config = Config { max_states, walks: WALKS, ..mutant.config(&self.case, *start) };
             let report = run(&judged.program, layout, &config, &forbidden).expect("a mutant names a protocol there is");
@@ -120,7 +121,7 @@ impl Member {
                     Start::Warm => "warm",
                 };
                 let (test, placement) = (self.case.name.clone(), layout.to_string());
-                return Some((Sighting { test, placement, start, seen_as: violation.to_string() }, report.trace));
+                return Some((Detection { test, placement, start, seen_as: violation.to_string() }, report.trace));
             }
             left = left.saturating_sub(report.states);
             if left == 0 {
@@ -130,11 +131,11 @@ impl Member {
         None
     }
 
-    fn places(&self, mutant: &Mutant) -> &[Place] {
+    fn places(&self, mutant: &Mutant) -> &[ExploredPlacement] {
         let config = mutant.config(&self.case, Start::Cold);
         let gpu_homes = is_hierarchical(&config).expect("a mutant names a protocol there is");
         let host_memory = facts(mutant.protocol).is_some_and(|facts| facts.host);
-        let machines = Machines { gpu_homes, pages_move: false, host_memory };
+        let machines = MachineConstraints { gpu_homes, pages_move: false, host_memory };
         let cell = &self.places[if host_memory { 2 } else { usize::from(gpu_homes) }];
         cell.get_or_init(|| coverage(&self.judged().program, self.case.placements, machines).places)
     }

@@ -2,7 +2,9 @@
 //! option; the explorer's own reduction; queues with a single slot; an L2 that evicts at any time.
 
 use crate::shapes::{Test, across_kernels, mp, sb, six, wrc};
-use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Report, Room, Shape, Sharing, Start, Verdict};
+use tombolo_check::explore::{
+    ClientResources, Config, Evictions, Layout, Reductions, Report, Shape, Sharing, Start, Verdict,
+};
 use tombolo_check::explore::{gpus_of, layouts, run};
 use tombolo_check::litmus::{self, FinalState, parse};
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, verify};
@@ -195,12 +197,12 @@ fn compare_with_one_slot<I: Iterator<Item = (Test, usize)>>(tests: impl Fn() -> 
 }
 
 /// Client resources with one to three miss registers, with unlimited ways and with a single way.
-fn scarce() -> impl Iterator<Item = Room> {
-    [None, Some(1)].into_iter().flat_map(|ways| (1..=3).map(move |registers| Room { registers, ways }))
+fn scarce() -> impl Iterator<Item = ClientResources> {
+    [None, Some(1)].into_iter().flat_map(|ways| (1..=3).map(move |registers| ClientResources { registers, ways }))
 }
 
 /// Asserts that clients with limited resources reach no outcome beyond the outcomes with unlimited resources.
-fn shows_nothing_new(test: &Test, rooms: &[Room], max_states: usize) {
+fn shows_nothing_new(test: &Test, rooms: &[ClientResources], max_states: usize) {
     for (layout, start) in places(test) {
         let plenty = Config { start, ..Config::new("nmoesi") };
         let allowed = explore(test, &layout, &plenty);
@@ -217,7 +219,7 @@ fn shows_nothing_new(test: &Test, rooms: &[Room], max_states: usize) {
 /// Requests without a register or a way keep the order of their block, and every request ends.
 #[test]
 fn few_registers_and_one_way_show_nothing_new() {
-    let rooms: Vec<Room> = scarce().collect();
+    let rooms: Vec<ClientResources> = scarce().collect();
     let file = format!("{}/tests/data/queues/CoWR+queue.gpu.litmus", env!("CARGO_MANIFEST_DIR"));
     let queue: Test = litmus::read(file.as_ref()).expect("it is well-formed").into();
     shows_nothing_new(&queue, &rooms[..1], PART);
@@ -226,7 +228,7 @@ fn few_registers_and_one_way_show_nothing_new() {
 #[test]
 #[ignore = "deep: every room and larger tests"]
 fn few_registers_and_one_way_show_nothing_new_in_larger_tests() {
-    let rooms: Vec<Room> = scarce().collect();
+    let rooms: Vec<ClientResources> = scarce().collect();
     small().iter().for_each(|test| shows_nothing_new(test, &rooms, PART));
     let one_of_each = [rooms[0], rooms[3]];
     larger().iter().for_each(|test| shows_nothing_new(test, &one_of_each, PART));

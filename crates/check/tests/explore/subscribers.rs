@@ -16,7 +16,7 @@ use tombolo_protocol::publication::Publication;
 
 /// Cause of a page change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum ChangeCause {
     /// Only a store or an atomic at `.sys` scope, a cause that the remaining variants also permit.
     Collapse,
     /// A load by a module without a copy.
@@ -31,20 +31,20 @@ enum By {
     LeaveAndSubscribe,
 }
 
-impl By {
+impl ChangeCause {
     fn wishes(self) -> Wishes {
         let (leaves, subscribes) = match self {
-            By::Collapse | By::Read => (0, 0),
-            By::Leave | By::ReadAndLeave => (1, 0),
-            By::Subscribe => (0, 1),
-            By::LeaveAndSubscribe => (1, 1),
+            ChangeCause::Collapse | ChangeCause::Read => (0, 0),
+            ChangeCause::Leave | ChangeCause::ReadAndLeave => (1, 0),
+            ChangeCause::Subscribe => (0, 1),
+            ChangeCause::LeaveAndSubscribe => (1, 1),
         };
         Wishes { moves: 0, leaves, subscribes }
     }
 
     /// Configuration for pages with this cause of change, step by step.
     fn config(self, broken: Option<BrokenPaging>, max_states: usize) -> Config {
-        let subscribes = matches!(self, By::Read | By::ReadAndLeave);
+        let subscribes = matches!(self, ChangeCause::Read | ChangeCause::ReadAndLeave);
         let start = if subscribes { Sharers::PublishedToHome } else { Sharers::OneCopy };
         let paging = Paging { everybody: true, subscribes, start, broken, ..Paging::default() };
         let config = config(Publication::default(), max_states);
@@ -58,7 +58,7 @@ fn places(test: &Test, sharing: Sharing) -> Vec<Layout> {
 }
 
 /// States in all tests at the given number of layouts per sharing variant.
-fn states(by: By, count: usize, max_states: usize) -> usize {
+fn states(by: ChangeCause, count: usize, max_states: usize) -> usize {
     let config = by.config(None, max_states);
     states_of_all(|test| explored(test, |sharing| places(test, sharing), count, &config))
 }
@@ -67,16 +67,17 @@ fn states(by: By, count: usize, max_states: usize) -> usize {
 
 #[test]
 fn a_page_that_collapses_keeps_the_model() {
-    assert_eq!(states(By::Collapse, 1, 600), 286_309);
+    assert_eq!(states(ChangeCause::Collapse, 1, 600), 286_309);
 }
 
 #[test]
 fn a_page_to_which_readers_subscribe_keeps_the_model() {
-    assert_eq!(states(By::Read, 1, 600), 286_309);
+    assert_eq!(states(ChangeCause::Read, 1, 600), 286_309);
 }
 
 /// Causes for subscribers to come and go.
-const COME_AND_GO: [By; 4] = [By::Leave, By::Subscribe, By::LeaveAndSubscribe, By::ReadAndLeave];
+const COME_AND_GO: [ChangeCause; 4] =
+    [ChangeCause::Leave, ChangeCause::Subscribe, ChangeCause::LeaveAndSubscribe, ChangeCause::ReadAndLeave];
 
 #[test]
 fn a_page_whose_subscribers_come_and_go_keeps_the_model() {
@@ -86,13 +87,13 @@ fn a_page_whose_subscribers_come_and_go_keeps_the_model() {
 #[test]
 #[ignore = "deep: more layouts and states"]
 fn a_page_whose_subscribers_change_keeps_the_model_at_more_layouts() {
-    assert_eq!(states(By::Collapse, 6, 3_000), 5_178_934);
-    assert_eq!(states(By::Read, 4, 2_000), 3_077_376);
+    assert_eq!(states(ChangeCause::Collapse, 6, 3_000), 5_178_934);
+    assert_eq!(states(ChangeCause::Read, 4, 2_000), 3_077_376);
     assert_eq!(COME_AND_GO.map(|by| states(by, 2, 2_000)), [1_422_192, 1_327_734, 1_457_312, 1_679_917]);
 }
 
 /// Explores a test step by step and with atomic changes: no violation occurs, and both reach equal outcomes.
-fn assert_same(name: &str, by: By) -> [usize; 2] {
+fn assert_same(name: &str, by: ChangeCause) -> [usize; 2] {
     let (test, mut states) = (&tests()[name], [0; 2]);
     // A single location, or two locations on a page.
     let sharing = if test.program.locations.len() == 1 { Sharing::Apart } else { Sharing::Page };
@@ -115,14 +116,14 @@ fn assert_same(name: &str, by: By) -> [usize; 2] {
 #[test]
 fn a_page_that_changes_at_once_reaches_what_its_steps_reach() {
     let small = [
-        ("Atomics.sys", By::Collapse),
-        ("CoWR.sys", By::Collapse),
-        ("MP.sys", By::Collapse),
-        ("CoWR.gpu", By::Read),
-        ("CoWW_", By::LeaveAndSubscribe),
-        ("K-MP", By::Leave),
-        ("K-MP", By::Subscribe),
-        ("Red-minus-location_", By::Leave),
+        ("Atomics.sys", ChangeCause::Collapse),
+        ("CoWR.sys", ChangeCause::Collapse),
+        ("MP.sys", ChangeCause::Collapse),
+        ("CoWR.gpu", ChangeCause::Read),
+        ("CoWW_", ChangeCause::LeaveAndSubscribe),
+        ("K-MP", ChangeCause::Leave),
+        ("K-MP", ChangeCause::Subscribe),
+        ("Red-minus-location_", ChangeCause::Leave),
     ];
     for (name, by) in small {
         println!("{name} by {by:?}: {:?} states", assert_same(name, by));
@@ -130,36 +131,36 @@ fn a_page_that_changes_at_once_reaches_what_its_steps_reach() {
 }
 
 /// Broken rules, each with an exposing cause of a page change and an exposing test.
-const SEEN: [(BrokenPaging, By, &str); 29] = [
-    (BrokenPaging::SystemStorePublished, By::Collapse, "CoWR.sys"),
-    (BrokenPaging::CollapsedToWriter, By::Collapse, "Atomics.sys"),
-    (BrokenPaging::HomeToldWithOthers, By::Collapse, "Atomics.sys"),
-    (BrokenPaging::ServedAsFaulted, By::Collapse, "Atomics.sys"),
-    (BrokenPaging::QueueKept, By::Collapse, "CoRW-R"),
-    (BrokenPaging::PublicationsNotAwaited, By::Collapse, "WRC+atom.sys"),
-    (BrokenPaging::StoresNotAwaited, By::Collapse, "CoRW-R"),
-    (BrokenPaging::TranslationKept, By::Collapse, "CoRW-R"),
-    (BrokenPaging::PublishersKept, By::Collapse, "CoRW-R"),
-    (BrokenPaging::QueueKept, By::Read, "CoWR.gpu"),
-    (BrokenPaging::StoresNotAwaited, By::Read, "CoWR.gpu"),
-    (BrokenPaging::CopiedEarly, By::Read, "CoWR.gpu"),
-    (BrokenPaging::MappedEarly, By::Read, "CoWR.gpu"),
-    (BrokenPaging::QueueKept, By::Leave, "CoWW_"),
-    (BrokenPaging::PublicationsNotAwaited, By::Leave, "CoWW_"),
-    (BrokenPaging::StoresNotAwaited, By::Leave, "CoWW_"),
-    (BrokenPaging::PublishersKept, By::Leave, "CoWW_"),
-    (BrokenPaging::HomeToldWithOthers, By::Leave, "Red-minus-location_"),
-    (BrokenPaging::QueueKept, By::Subscribe, "CoWW_"),
-    (BrokenPaging::PublicationsNotAwaited, By::Subscribe, "CoWW_"),
-    (BrokenPaging::StoresNotAwaited, By::Subscribe, "CoWW_"),
-    (BrokenPaging::LoadsNotAwaited, By::Subscribe, "CoWR.gpu"),
-    (BrokenPaging::NotWrittenBack, By::Subscribe, "CoWW_"),
-    (BrokenPaging::ArrivalUnknown, By::Subscribe, "CoWW_"),
-    (BrokenPaging::CopiedEarly, By::Subscribe, "CoWW_"),
-    (BrokenPaging::MappedEarly, By::Subscribe, "CoWW_"),
-    (BrokenPaging::PublicationsNotAwaited, By::LeaveAndSubscribe, "CoWW_"),
-    (BrokenPaging::LinesKept, By::LeaveAndSubscribe, "CoWW_"),
-    (BrokenPaging::MapNotAwaited, By::LeaveAndSubscribe, "CoWW_"),
+const SEEN: [(BrokenPaging, ChangeCause, &str); 29] = [
+    (BrokenPaging::SystemStorePublished, ChangeCause::Collapse, "CoWR.sys"),
+    (BrokenPaging::CollapsedToWriter, ChangeCause::Collapse, "Atomics.sys"),
+    (BrokenPaging::HomeToldWithOthers, ChangeCause::Collapse, "Atomics.sys"),
+    (BrokenPaging::ServedAsFaulted, ChangeCause::Collapse, "Atomics.sys"),
+    (BrokenPaging::QueueKept, ChangeCause::Collapse, "CoRW-R"),
+    (BrokenPaging::PublicationsNotAwaited, ChangeCause::Collapse, "WRC+atom.sys"),
+    (BrokenPaging::StoresNotAwaited, ChangeCause::Collapse, "CoRW-R"),
+    (BrokenPaging::TranslationKept, ChangeCause::Collapse, "CoRW-R"),
+    (BrokenPaging::PublishersKept, ChangeCause::Collapse, "CoRW-R"),
+    (BrokenPaging::QueueKept, ChangeCause::Read, "CoWR.gpu"),
+    (BrokenPaging::StoresNotAwaited, ChangeCause::Read, "CoWR.gpu"),
+    (BrokenPaging::CopiedEarly, ChangeCause::Read, "CoWR.gpu"),
+    (BrokenPaging::MappedEarly, ChangeCause::Read, "CoWR.gpu"),
+    (BrokenPaging::QueueKept, ChangeCause::Leave, "CoWW_"),
+    (BrokenPaging::PublicationsNotAwaited, ChangeCause::Leave, "CoWW_"),
+    (BrokenPaging::StoresNotAwaited, ChangeCause::Leave, "CoWW_"),
+    (BrokenPaging::PublishersKept, ChangeCause::Leave, "CoWW_"),
+    (BrokenPaging::HomeToldWithOthers, ChangeCause::Leave, "Red-minus-location_"),
+    (BrokenPaging::QueueKept, ChangeCause::Subscribe, "CoWW_"),
+    (BrokenPaging::PublicationsNotAwaited, ChangeCause::Subscribe, "CoWW_"),
+    (BrokenPaging::StoresNotAwaited, ChangeCause::Subscribe, "CoWW_"),
+    (BrokenPaging::LoadsNotAwaited, ChangeCause::Subscribe, "CoWR.gpu"),
+    (BrokenPaging::NotWrittenBack, ChangeCause::Subscribe, "CoWW_"),
+    (BrokenPaging::ArrivalUnknown, ChangeCause::Subscribe, "CoWW_"),
+    (BrokenPaging::CopiedEarly, ChangeCause::Subscribe, "CoWW_"),
+    (BrokenPaging::MappedEarly, ChangeCause::Subscribe, "CoWW_"),
+    (BrokenPaging::PublicationsNotAwaited, ChangeCause::LeaveAndSubscribe, "CoWW_"),
+    (BrokenPaging::LinesKept, ChangeCause::LeaveAndSubscribe, "CoWW_"),
+    (BrokenPaging::MapNotAwaited, ChangeCause::LeaveAndSubscribe, "CoWW_"),
 ];
 
 #[test]
@@ -181,7 +182,8 @@ fn broken_rules_of_subscribers_that_change_are_caught_by_tests_that_ship() {
 fn a_load_of_the_system_finds_a_published_page_behind_the_l1() {
     let polling: Test = shapes::polling("sys").into();
     let ends = |rule: Option<BrokenRule>| {
-        let config = Config { start: Start::Warm, evictions: Evictions::Never, ..By::Collapse.config(None, 100_000) };
+        let config =
+            Config { start: Start::Warm, evictions: Evictions::Never, ..ChangeCause::Collapse.config(None, 100_000) };
         let config = rule.map_or(config, |rule| config.with_broken_rule(rule));
         let several = published(&polling.program, Sharing::Apart, |_, _, subscribers| subscribers.are_several());
         several.iter().map(|layout| explore(&polling, layout, &config).verdict).collect::<Vec<_>>()

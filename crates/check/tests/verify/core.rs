@@ -222,8 +222,8 @@ fn ideal_promises_nothing_and_is_seen_to_violate() {
 
 #[test]
 fn designs_that_are_explored_alike_share_their_explorations() {
-    struct Heard(std::sync::Mutex<Vec<String>>);
-    impl Watch for Heard {
+    struct ProgressLog(std::sync::Mutex<Vec<String>>);
+    impl Watch for ProgressLog {
         fn begins(&self, _: &str, _: &str) {}
         fn ends(&self, test: &str, design: &str) {
             self.0.lock().unwrap().push(format!("{test} {design}"));
@@ -233,7 +233,7 @@ fn designs_that_are_explored_alike_share_their_explorations() {
     let back = Options { write: WritePolicy::Back, ..Options::default() };
     let designs = [named("one", Options::default()), named("other", back), named("twin", Options::default())];
     let cases: Vec<Case> = (0..3).map(|index| Case::random(3, index, 2)).collect();
-    let heard = Heard(std::sync::Mutex::default());
+    let heard = ProgressLog(std::sync::Mutex::default());
     let together = verify(&designs, &cases, Budget::default(), 2, &heard);
     for (design, report) in designs.iter().zip(&together) {
         let alone = verify(std::slice::from_ref(design), &cases, Budget::default(), 1, &());

@@ -1,16 +1,16 @@
 //! Interface between clients and the threads above them.
 
-use super::super::below::Below;
+use super::super::below::MemorySystem;
 use super::super::scene::Scene;
-use super::super::state::{FlatRegister, Fronts, Violation};
+use super::super::state::{FlatRegister, FrontEnds, Violation};
 use super::super::values::Values;
 use super::NodeMachine;
-use super::state::{Asked, Body, Merge, NodeState};
+use super::state::{ClientRequest, Merge, NodeMessage, NodeState};
 use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::{Action, Plan, Request};
 use tombolo_types::ModuleId;
 
-impl<P: Nodes> Below for NodeMachine<'_, P> {
+impl<P: Nodes> MemorySystem for NodeMachine<'_, P> {
     type Protocol = P;
     type State = NodeState<P>;
 
@@ -22,11 +22,11 @@ impl<P: Nodes> Below for NodeMachine<'_, P> {
         &self.scene
     }
 
-    fn fronts<'s>(&self, state: &'s NodeState<P>) -> &'s Fronts {
+    fn fronts<'s>(&self, state: &'s NodeState<P>) -> &'s FrontEnds {
         &state.fronts
     }
 
-    fn fronts_mut<'s>(&self, state: &'s mut NodeState<P>) -> &'s mut Fronts {
+    fn fronts_mut<'s>(&self, state: &'s mut NodeState<P>) -> &'s mut FrontEnds {
         &mut state.fronts
     }
 
@@ -35,14 +35,14 @@ impl<P: Nodes> Below for NodeMachine<'_, P> {
     }
 
     fn post(&self, state: &mut NodeState<P>, sm: u8, line: u8, request: Request<Values>, result: Option<FlatRegister>) {
-        state.messages.push(Body::Asked(Asked { sm: Some(sm), line, request, result, watched: 0 }));
+        state.messages.push(NodeMessage::Request(ClientRequest { sm: Some(sm), line, request, result, watched: 0 }));
     }
 
     fn await_posted(&self, state: &mut NodeState<P>, thread: usize, sm: u8) {
         let (waiting, messages) = state.waiting_mut();
         let under_way = messages.iter_mut().filter_map(|message| match message {
-            Body::Asked(asked) => Some(asked),
-            Body::Told { .. } | Body::Fill { .. } => None,
+            NodeMessage::Request(asked) => Some(asked),
+            NodeMessage::Between { .. } | NodeMessage::Fill { .. } => None,
         });
         for asked in under_way.chain(waiting).filter(|asked| asked.sm == Some(sm)) {
             if is_store(asked) {
@@ -52,9 +52,9 @@ impl<P: Nodes> Below for NodeMachine<'_, P> {
     }
 
     fn awaits_posted(&self, state: &NodeState<P>, thread: usize, sm: u8) -> bool {
-        let waits = |asked: &Asked| asked.sm == Some(sm) && asked.watched >> thread & 1 != 0;
+        let waits = |asked: &ClientRequest| asked.sm == Some(sm) && asked.watched >> thread & 1 != 0;
         state.waiting().any(waits)
-            || state.messages.iter().any(|message| matches!(message, Body::Asked(asked) if waits(asked)))
+            || state.messages.iter().any(|message| matches!(message, NodeMessage::Request(asked) if waits(asked)))
     }
 
     fn ask(&self, state: &mut NodeState<P>, thread: usize, member: ModuleId, action: Action) {
@@ -78,7 +78,7 @@ impl<P: Nodes> Below for NodeMachine<'_, P> {
 }
 
 /// True if a release waits for the request.
-fn is_store(asked: &Asked) -> bool {
+fn is_store(asked: &ClientRequest) -> bool {
     match asked.request {
         Request::Write { .. } | Request::Atomic { .. } => true,
         Request::Read { .. } => false,

@@ -1,10 +1,10 @@
 //! Labels for steps of clients and homes in a message sequence chart.
 
-use super::super::chart::Charted;
-use super::super::sm::OnSms;
+use super::super::chart::ChartableWorld;
+use super::super::sm::SmHost;
 use super::NodeMachine;
-use super::state::{Asked, Body, NodeState};
-use super::step::{MakesRoom, NodeStep};
+use super::state::{ClientRequest, NodeMessage, NodeState};
+use super::step::{DeliveryEviction, NodeStep};
 use crate::litmus::{Location, Program};
 use tombolo_protocol::Request;
 use tombolo_protocol::front::Stage;
@@ -45,7 +45,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
 
     fn of_message(&self, state: &NodeState<P>, at: usize) -> (usize, usize, String) {
         match state.messages[at] {
-            Body::Asked(Asked { sm, line, request, .. }) => {
+            NodeMessage::Request(ClientRequest { sm, line, request, .. }) => {
                 let sm = sm.unwrap_or(0);
                 let what = match request {
                     Request::Read { scope, .. } => format!("read.{scope}"),
@@ -55,10 +55,10 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 let client = Node::Client(self.scene.sms[sm as usize].module);
                 (sm as usize, self.lifeline(client), format!("{what} {}", self.names(|of| of == line)))
             }
-            Body::Told { from, to, block, ref message } => {
+            NodeMessage::Between { from, to, block, ref message } => {
                 (self.lifeline(from), self.lifeline(to), format!("{message:?} {}", self.names_of_block(block)))
             }
-            Body::Fill { sm, line, data, .. } => {
+            NodeMessage::Fill { sm, line, data, .. } => {
                 let client = Node::Client(self.scene.sms[sm as usize].module);
                 let what = format!("fill {} {:?}", self.names(|of| of == line), data.0);
                 (self.lifeline(client), sm as usize, what)
@@ -67,7 +67,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 }
 
-impl<P: Nodes> Charted for NodeMachine<'_, P> {
+impl<P: Nodes> ChartableWorld for NodeMachine<'_, P> {
     fn heading(&self) -> String {
         self.scene.layout.to_string()
     }
@@ -85,9 +85,9 @@ impl<P: Nodes> Charted for NodeMachine<'_, P> {
             NodeStep::Deliver { at, first } => {
                 let (from, to, what) = self.of_message(state, at as usize);
                 let note = match first {
-                    MakesRoom::Nothing => "",
-                    MakesRoom::Above => " (the L2 has made room)",
-                    MakesRoom::Block => " (the block has made room)",
+                    DeliveryEviction::Nothing => "",
+                    DeliveryEviction::Above => " (the L2 has made room)",
+                    DeliveryEviction::Block => " (the block has made room)",
                 };
                 (from, to, format!("{what}{note}"))
             }

@@ -1,10 +1,10 @@
 //! A protocol step at a node, and its effects.
 
-use super::super::sm::OnSms;
+use super::super::sm::SmHost;
 use super::super::state::Violation;
 use super::super::values::{CELLS, Cells, Values, WHOLE_LINE};
 use super::NodeMachine;
-use super::state::{Asked, BlockValues, Body, CELLS_OF_BLOCK, NodeState, block_with, line_of};
+use super::state::{BlockValues, CELLS_OF_BLOCK, ClientRequest, NodeMessage, NodeState, block_with, line_of};
 use crate::litmus::Value;
 use tombolo_protocol::node::Effects;
 use tombolo_protocol::nodes::{self, Access, Answer, Class, Event, Hold, Node, Nodes, Of};
@@ -12,7 +12,7 @@ use tombolo_protocol::{Data, Refusal, Request};
 use tombolo_types::{Mask, ModuleId, Scope};
 
 /// Carries out the effects of a protocol step.
-struct Sink<'a, P: Nodes> {
+struct NodeEffects<'a, P: Nodes> {
     state: &'a mut NodeState<P>,
     at: Node,
     block: usize,
@@ -23,14 +23,14 @@ struct Sink<'a, P: Nodes> {
     effects: u32,
 }
 
-impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
+impl<P: Nodes> Effects<Of<P>, BlockValues> for NodeEffects<'_, P> {
     fn send(&mut self, to: Node, message: P::Message<BlockValues>) {
         self.effects += 1;
         if to == self.at {
             self.state.break_with(Violation::Unexpected("a node sends to itself"));
         }
         let block = self.block as u8;
-        self.state.messages.push(Body::Told { from: self.at, to, block, message });
+        self.state.messages.push(NodeMessage::Between { from: self.at, to, block, message });
     }
 
     fn answer(&mut self, answer: Answer<BlockValues>) {
@@ -56,12 +56,12 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
 }
 
 /// Predicts a step's result without executing the step.
-struct Trial {
+struct StepPrediction {
     /// Set if the request starts a transaction and waits for it.
     parks: bool,
 }
 
-impl<P: Nodes> Effects<Of<P>, BlockValues> for Trial {
+impl<P: Nodes> Effects<Of<P>, BlockValues> for StepPrediction {
     fn send(&mut self, _: Node, _: P::Message<BlockValues>) {}
 
     fn answer(&mut self, _: Answer<BlockValues>) {}
@@ -76,7 +76,7 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Trial {
 }
 
 /// Result of a step.
-pub(super) struct Stepped {
+pub(super) struct StepResult {
     pub(super) held: bool,
     pub(super) reply: Option<Answer<BlockValues>>,
 }
@@ -89,12 +89,12 @@ impl<P: Nodes> NodeMachine<'_, P> {
         at: Node,
         block: usize,
         event: Event<P::Message<BlockValues>, BlockValues>,
-    ) -> Option<Stepped> {
+    ) -> Option<StepResult> {
         let index = self.index(at, block);
         let mut slot = state.slots[index].clone();
-        let mut sink = Sink { state, at, block, reads: false, held: false, reply: None, effects: 0 };
+        let mut sink = NodeEffects { state, at, block, reads: false, held: false, reply: None, effects: 0 };
         let result = self.protocol.step(at, &mut slot, event, &mut sink);
-        let Sink { reads, held, reply, effects, .. } = sink;
+        let NodeEffects { reads, held, reply, effects, .. } = sink;
         match result {
             Ok(()) => {}
             Err(Refusal::Unexpected(what)) => state.break_with(Violation::Unexpected(what)),
@@ -111,16 +111,16 @@ impl<P: Nodes> NodeMachine<'_, P> {
             let data = state.memory[block];
             self.step_at(state, at, block, Event::Read(data));
         }
-        Some(Stepped { held, reply })
+        Some(StepResult { held, reply })
     }
 
     /// A client executes a request from a local SM, and may start a transaction and wait for the end. Returns false,
     /// with no change, if a transaction is already in flight.
-    pub(super) fn run_asked(&self, state: &mut NodeState<P>, client: u8, asked: Asked) -> bool {
+    pub(super) fn run_asked(&self, state: &mut NodeState<P>, client: u8, asked: ClientRequest) -> bool {
         let block = self.block(asked.line);
         let first = self.first_cell(asked.line);
         let event = Event::Asked(of_block(asked.request, first));
-        let Some(Stepped { held, reply }) = self.step_at(state, Node::Client(ModuleId(client)), block, event) else {
+        let Some(StepResult { held, reply }) = self.step_at(state, Node::Client(ModuleId(client)), block, event) else {
             return false;
         };
         if held {
@@ -131,7 +131,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         match (reply, asked.sm) {
             (Some(Answer::Fill { set, data }), Some(sm)) => {
                 let mask = Mask(set.0 >> first);
-                state.messages.push(Body::Fill { sm, line: asked.line, mask, data: line_of(&data, first) });
+                state.messages.push(NodeMessage::Fill { sm, line: asked.line, mask, data: line_of(&data, first) });
             }
             (Some(Answer::Old { data }), Some(_)) => match asked.result {
                 // No other event can affect the register.
@@ -144,12 +144,12 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// True if a request would start a transaction.
-    pub(super) fn must_ask(&self, state: &NodeState<P>, client: u8, asked: &Asked) -> bool {
+    pub(super) fn must_ask(&self, state: &NodeState<P>, client: u8, asked: &ClientRequest) -> bool {
         let at = Node::Client(ModuleId(client));
         let block = self.block(asked.line);
         let mut slot = state.slots[self.index(at, block)].clone();
         let event = Event::Asked(of_block(asked.request, self.first_cell(asked.line)));
-        let mut trial = Trial { parks: false };
+        let mut trial = StepPrediction { parks: false };
         self.protocol.step(at, &mut slot, event, &mut trial).is_ok() && trial.parks
     }
 
@@ -213,7 +213,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     pub(super) fn warm(&self, state: &mut NodeState<P>) {
         let written = std::mem::replace(&mut state.memory, vec![Cells([NOBODYS; CELLS_OF_BLOCK]); self.blocks]);
         let ask = |state: &mut NodeState<P>, client: u8, line: u8, request: Request<Values>| {
-            self.offer(state, client, Asked { sm: None, line, request, result: None, watched: 0 });
+            self.offer(state, client, ClientRequest { sm: None, line, request, result: None, watched: 0 });
             self.run_down(state);
         };
         let mask = WHOLE_LINE;

@@ -1,9 +1,9 @@
 //! Invariants for every protocol with clients and homes.
 
-use super::super::sm::OnSms;
+use super::super::sm::SmHost;
 use super::super::state::Violation;
 use super::NodeMachine;
-use super::state::{BlockValues, Body, NodeState};
+use super::state::{BlockValues, NodeMessage, NodeState};
 use crate::litmus::{FinalState, Location, Value};
 use tombolo_protocol::Data;
 use tombolo_protocol::nodes::{Node, Nodes, Standing};
@@ -66,7 +66,10 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 return wrong("a home takes another for the owner of a block");
             }
         }
-        let of_block = |message: &Body<P::Message<BlockValues>>| matches!(message, Body::Told { block: of, .. } if *of as usize == block);
+        let of_block = |message: &NodeMessage<P::Message<BlockValues>>| match message {
+            NodeMessage::Between { block: of, .. } => *of as usize == block,
+            NodeMessage::Request(_) | NodeMessage::Fill { .. } => false,
+        };
         // A client that left silently is still recorded as owner, and asks again like a client without data.
         let shares = |owner: ModuleId| {
             let at = self.standing(state, owner, block);

@@ -1,6 +1,6 @@
 //! State of a machine with clients and homes.
 
-use super::super::state::{FlatRegister, Fronts, ThreadSet, Violation};
+use super::super::state::{FlatRegister, FrontEnds, ThreadSet, Violation};
 use super::super::values::{CELLS, Cells, Values};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -33,7 +33,7 @@ pub(super) fn block_with(line: Values, first: usize) -> BlockValues {
 
 /// A request for a line, with its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Asked {
+pub(super) struct ClientRequest {
     /// The requesting SM; `None` while the caches are being warmed.
     pub(super) sm: Option<u8>,
     pub(super) line: u8,
@@ -44,13 +44,13 @@ pub(super) struct Asked {
     pub(super) watched: ThreadSet,
 }
 
-/// A in-flight message.
+/// An in-flight message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Body<M> {
+pub(super) enum NodeMessage<M> {
     /// From an SM to its client.
-    Asked(Asked),
+    Request(ClientRequest),
     /// Between nodes.
-    Told { from: Node, to: Node, block: u8, message: M },
+    Between { from: Node, to: Node, block: u8, message: M },
     /// From a client to an SM.
     Fill { sm: u8, line: u8, mask: Mask, data: Values },
 }
@@ -67,14 +67,14 @@ pub(super) struct Merge {
 
 /// A single state.
 pub(in crate::explore) struct NodeState<P: Nodes> {
-    pub(super) fronts: Fronts,
+    pub(super) fronts: FrontEnds,
     /// Client × blocks + block, then the homes by block.
     pub(super) slots: Vec<P::Slot<BlockValues>>,
     /// Requests that wait at a client for their block's transaction or for a way, in order. The first request may have
     /// started the transaction. Index: client × blocks + block.
-    pub(super) held: Vec<VecDeque<Asked>>,
+    pub(super) held: Vec<VecDeque<ClientRequest>>,
     /// Requests that lack a miss register, by client.
-    pub(super) backlogs: Vec<Backlog<Asked>>,
+    pub(super) backlogs: Vec<Backlog<ClientRequest>>,
     /// Blocks with requests that wait for a way, by client, in order.
     pub(super) crowded: Vec<VecDeque<u8>>,
     /// Blocks with an outstanding request from a client to the home, by bit: client × blocks + block.
@@ -84,7 +84,7 @@ pub(in crate::explore) struct NodeState<P: Nodes> {
     /// The host's memory by block.
     pub(super) memory: Vec<BlockValues>,
     /// Messages in flight; within a channel in send order.
-    pub(super) messages: Vec<Body<P::Message<BlockValues>>>,
+    pub(super) messages: Vec<NodeMessage<P::Message<BlockValues>>>,
     /// Merges for which plans wait.
     pub(super) merges: Vec<Merge>,
     pub(super) broken: Option<Violation>,
@@ -93,7 +93,7 @@ pub(in crate::explore) struct NodeState<P: Nodes> {
 impl<P: Nodes> Default for NodeState<P> {
     fn default() -> NodeState<P> {
         NodeState {
-            fronts: Fronts::default(),
+            fronts: FrontEnds::default(),
             slots: Vec::new(),
             held: Vec::new(),
             backlogs: Vec::new(),
@@ -158,7 +158,7 @@ impl<P: Nodes> Hash for NodeState<P> {
 
 /// Ordered message channel, as a sort key: messages in a channel stay in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Channel {
+pub(super) enum NodeChannel {
     /// From an SM to its client, per line.
     ToClient { sm: u8, line: u8 },
     /// Between nodes, per block and class; messages in an unordered class travel independently.
@@ -167,14 +167,16 @@ pub(super) enum Channel {
     ToSm { sm: u8, line: u8 },
 }
 
-impl<M> Body<M> {
-    pub(super) fn channel<P: Nodes<Message<BlockValues> = M>>(&self) -> Channel {
+impl<M> NodeMessage<M> {
+    pub(super) fn channel<P: Nodes<Message<BlockValues> = M>>(&self) -> NodeChannel {
         match *self {
-            Body::Asked(Asked { sm, line, .. }) => Channel::ToClient { sm: sm.unwrap_or(u8::MAX), line },
-            Body::Told { from, to, block, ref message } => {
-                Channel::Between { from, to, block, class: P::class::<BlockValues>(message) }
+            NodeMessage::Request(ClientRequest { sm, line, .. }) => {
+                NodeChannel::ToClient { sm: sm.unwrap_or(u8::MAX), line }
             }
-            Body::Fill { sm, line, .. } => Channel::ToSm { sm, line },
+            NodeMessage::Between { from, to, block, ref message } => {
+                NodeChannel::Between { from, to, block, class: P::class::<BlockValues>(message) }
+            }
+            NodeMessage::Fill { sm, line, .. } => NodeChannel::ToSm { sm, line },
         }
     }
 }
@@ -187,12 +189,14 @@ impl<P: Nodes> NodeState<P> {
     }
 
     /// Requests that wait at clients.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = &Asked> {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &ClientRequest> {
         self.held.iter().flatten().chain(self.backlogs.iter().flat_map(Backlog::iter))
     }
 
     /// Mutable access to the waiting requests, and to the messages in flight.
-    pub(super) fn waiting_mut(&mut self) -> (impl Iterator<Item = &mut Asked>, &mut [Body<P::Message<BlockValues>>]) {
+    pub(super) fn waiting_mut(
+        &mut self,
+    ) -> (impl Iterator<Item = &mut ClientRequest>, &mut [NodeMessage<P::Message<BlockValues>>]) {
         let queued = self.backlogs.iter_mut().flat_map(Backlog::iter_mut);
         (self.held.iter_mut().flatten().chain(queued), &mut self.messages)
     }

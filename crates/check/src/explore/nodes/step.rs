@@ -1,11 +1,11 @@
 //! Possible next steps on a machine with clients and homes.
 
 use super::super::config::Evictions;
-use super::super::sm::OnSms;
-use super::super::sync::Syncs;
+use super::super::sm::SmHost;
+use super::super::sync::PlanHost;
 use super::super::values::WHOLE_LINE;
 use super::NodeMachine;
-use super::state::{Asked, BlockValues, Body, Channel, NodeState};
+use super::state::{BlockValues, ClientRequest, NodeChannel, NodeMessage, NodeState};
 use crate::litmus::Instruction;
 use tombolo_protocol::Request;
 use tombolo_protocol::front::Stage;
@@ -14,7 +14,7 @@ use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_types::Scope;
 
 /// Sender, receiver and class of messages in a queue.
-type Queue = (Node, Node, Class);
+type QueueKey = (Node, Node, Class);
 
 /// A single step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub(in crate::explore) enum NodeStep {
     Deliver {
         at: u16,
         /// Eviction at the destination just before the arrival.
-        first: MakesRoom,
+        first: DeliveryEviction,
     },
     /// A client evicts a block.
     Evict { client: u8, block: u8 },
@@ -37,7 +37,7 @@ pub(in crate::explore) enum NodeStep {
 
 /// Eviction at the client that receives a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::explore) enum MakesRoom {
+pub(in crate::explore) enum DeliveryEviction {
     Nothing,
     /// The L2 evicts the block's lines.
     Above,
@@ -98,17 +98,17 @@ impl<P: Nodes> NodeMachine<'_, P> {
             return true;
         }
         let mut threads = (0..state.fronts.threads.len()).filter(|other| self.scene.sm_of[*other] == sm);
-        let under_way = |asked: &Asked| asked.sm == Some(sm);
+        let under_way = |asked: &ClientRequest| asked.sm == Some(sm);
         threads.all(|thread| self.has_results(state, thread))
             && !state.waiting().any(under_way)
-            && !state.messages.iter().any(|message| matches!(message, Body::Asked(asked) if under_way(asked)))
+            && !state.messages.iter().any(|message| matches!(message, NodeMessage::Request(asked) if under_way(asked)))
     }
 
     /// Indices of the messages with a possible next arrival.
     fn first_messages(&self, state: &NodeState<P>) -> Vec<u16> {
-        let channels: Vec<Channel> = state.messages.iter().map(|message| message.channel::<P>()).collect();
+        let channels: Vec<NodeChannel> = state.messages.iter().map(|message| message.channel::<P>()).collect();
         let is_first = |at: usize| match channels[at] {
-            Channel::Between { class, .. } if !P::CHANNELS.keep_order(class) => true,
+            NodeChannel::Between { class, .. } if !P::CHANNELS.keep_order(class) => true,
             channel => channels.iter().position(|other| *other == channel) == Some(at),
         };
         (0..channels.len()).filter(|at| is_first(*at)).map(|at| at as u16).collect()
@@ -117,30 +117,30 @@ impl<P: Nodes> NodeMachine<'_, P> {
     fn deliveries(&self, state: &NodeState<P>, at: u16, steps: &mut Vec<NodeStep>) {
         let deliver = |first| NodeStep::Deliver { at, first };
         let (client, block) = match state.messages[at as usize] {
-            Body::Asked(Asked { sm: Some(sm), line, .. }) => (self.client_of(sm), self.block(line)),
-            Body::Told { to: Node::Client(client), block, .. } => (client.0, block as usize),
-            Body::Told { to: Node::Home, block, ref message, .. } => {
+            NodeMessage::Request(ClientRequest { sm: Some(sm), line, .. }) => (self.client_of(sm), self.block(line)),
+            NodeMessage::Between { to: Node::Client(client), block, .. } => (client.0, block as usize),
+            NodeMessage::Between { to: Node::Home, block, ref message, .. } => {
                 if P::class(message) != Class::Request || !P::is_busy(&state.slots[self.home_index(block as usize)]) {
-                    steps.push(deliver(MakesRoom::Nothing));
+                    steps.push(deliver(DeliveryEviction::Nothing));
                 }
                 return;
             }
-            Body::Asked(Asked { sm: None, .. }) | Body::Fill { .. } => {
-                steps.push(deliver(MakesRoom::Nothing));
+            NodeMessage::Request(ClientRequest { sm: None, .. }) | NodeMessage::Fill { .. } => {
+                steps.push(deliver(DeliveryEviction::Nothing));
                 return;
             }
         };
         let slot = &state.slots[self.client_index(client, block)];
         let busy = P::is_busy(slot);
-        if matches!(state.messages[at as usize], Body::Asked(_)) && self.stays_in_channel(busy) {
+        if matches!(state.messages[at as usize], NodeMessage::Request(_)) && self.stays_in_channel(busy) {
             return;
         }
-        steps.push(deliver(MakesRoom::Nothing));
+        steps.push(deliver(DeliveryEviction::Nothing));
         if self.config.evictions != Evictions::Never && P::standing(slot).holds && !busy {
-            steps.push(deliver(MakesRoom::Block));
+            steps.push(deliver(DeliveryEviction::Block));
         }
         if self.config.evictions == Evictions::Spontaneous && P::above(slot).is_some_and(|above| !above.is_empty()) {
-            steps.push(deliver(MakesRoom::Above));
+            steps.push(deliver(DeliveryEviction::Above));
         }
     }
 
@@ -154,7 +154,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
             return None;
         }
         let commutes = |at: &u16| match &state.messages[*at as usize] {
-            Body::Told { message, to, block, .. } => match (P::class(message), to) {
+            NodeMessage::Between { message, to, block, .. } => match (P::class(message), to) {
                 (Class::Answer, _) => !self.meets(state, *at),
                 // Any waiter for this message can be late by itself.
                 (Class::Down, Node::Client(_)) if P::only_tells(message) => true,
@@ -165,21 +165,21 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 }
                 (Class::Down, Node::Home) | (Class::Request | Class::Peer, _) => false,
             },
-            Body::Asked(_) | Body::Fill { .. } => false,
+            NodeMessage::Request(_) | NodeMessage::Fill { .. } => false,
         };
         let at = self.first_messages(state).into_iter().find(commutes)?;
-        Some(NodeStep::Deliver { at, first: MakesRoom::Nothing })
+        Some(NodeStep::Deliver { at, first: DeliveryEviction::Nothing })
     }
 
     /// True if another unordered message is in flight to the same node and block.
     fn meets(&self, state: &NodeState<P>, at: u16) -> bool {
-        let Body::Told { to, block, .. } = state.messages[at as usize] else { return false };
+        let NodeMessage::Between { to, block, .. } = state.messages[at as usize] else { return false };
         state.messages.iter().enumerate().any(|(other, message)| match message {
-            Body::Told { to: also, block: of, message, .. } => {
+            NodeMessage::Between { to: also, block: of, message, .. } => {
                 let keeps_order = P::CHANNELS.keep_order(P::class(message));
                 other != at as usize && *also == to && *of == block && !keeps_order
             }
-            Body::Asked(_) | Body::Fill { .. } => false,
+            NodeMessage::Request(_) | NodeMessage::Fill { .. } => false,
         })
     }
 
@@ -218,25 +218,27 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    fn deliver(&self, state: &mut NodeState<P>, at: usize, first: MakesRoom) -> bool {
+    fn deliver(&self, state: &mut NodeState<P>, at: usize, first: DeliveryEviction) -> bool {
         let message = state.messages.remove(at);
         let (client, block) = match message {
-            Body::Asked(Asked { sm, line, .. }) => (sm.map_or(0, |sm| self.client_of(sm)), self.block(line)),
-            Body::Told { to: Node::Client(client), block, .. } => (client.0, block as usize),
-            Body::Told { to: Node::Home, block, .. } => (0, block as usize),
-            Body::Fill { line, .. } => (0, self.block(line)),
+            NodeMessage::Request(ClientRequest { sm, line, .. }) => {
+                (sm.map_or(0, |sm| self.client_of(sm)), self.block(line))
+            }
+            NodeMessage::Between { to: Node::Client(client), block, .. } => (client.0, block as usize),
+            NodeMessage::Between { to: Node::Home, block, .. } => (0, block as usize),
+            NodeMessage::Fill { line, .. } => (0, self.block(line)),
         };
         match first {
-            MakesRoom::Nothing => {}
-            MakesRoom::Above => self.evict_above(state, client, block),
-            MakesRoom::Block => {
+            DeliveryEviction::Nothing => {}
+            DeliveryEviction::Above => self.evict_above(state, client, block),
+            DeliveryEviction::Block => {
                 if !self.evict(state, client, block) {
                     return false;
                 }
             }
         }
         match message {
-            Body::Asked(asked) => {
+            NodeMessage::Request(asked) => {
                 let busy = P::is_busy(&state.slots[self.client_index(client, block)]);
                 if self.stays_in_channel(busy) {
                     return false;
@@ -244,8 +246,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 self.offer(state, client, asked);
                 true
             }
-            Body::Told { from, to, block, message } => self.take_told(state, (from, to, block), message),
-            Body::Fill { sm, line, mask, data } => {
+            NodeMessage::Between { from, to, block, message } => self.take_told(state, (from, to, block), message),
+            NodeMessage::Fill { sm, line, mask, data } => {
                 self.take_l1_fill(state, sm, line, mask, data);
                 if self.is_host(sm) {
                     state.fronts.l1[self.scene.l1_index(sm, line)].line = None;
@@ -263,20 +265,20 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// The queue of each message between nodes; empty if queues are unlimited.
-    fn queued(&self, state: &NodeState<P>) -> Vec<Queue> {
-        let queue = |message: &Body<P::Message<BlockValues>>| match *message {
-            Body::Told { from, to, ref message, .. } => Some((from, to, P::class(message))),
-            Body::Asked(_) | Body::Fill { .. } => None,
+    fn queued(&self, state: &NodeState<P>) -> Vec<QueueKey> {
+        let queue = |message: &NodeMessage<P::Message<BlockValues>>| match *message {
+            NodeMessage::Between { from, to, ref message, .. } => Some((from, to, P::class(message))),
+            NodeMessage::Request(_) | NodeMessage::Fill { .. } => None,
         };
         let is_limited = self.config.slots.is_some();
         state.messages.iter().filter(|_| is_limited).filter_map(queue).collect()
     }
 
     /// True if all messages sent since the queues were as in `before` had room.
-    fn fits(&self, state: &NodeState<P>, before: &[Queue]) -> bool {
+    fn fits(&self, state: &NodeState<P>, before: &[QueueKey]) -> bool {
         let Some(slots) = self.config.slots else { return true };
         let now = self.queued(state);
-        let count = |queues: &[Queue], one: &Queue| queues.iter().filter(|other| *other == one).count();
+        let count = |queues: &[QueueKey], one: &QueueKey| queues.iter().filter(|other| *other == one).count();
         now.iter().all(|one| count(&now, one) <= (slots as usize).max(count(before, one)))
     }
 
@@ -291,8 +293,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
     fn is_end(&self, state: &NodeState<P>, step: NodeStep) -> bool {
         let NodeStep::Deliver { at, .. } = step else { return false };
         match &state.messages[at as usize] {
-            Body::Told { message, .. } => matches!(P::class(message), Class::Answer | Class::Peer),
-            Body::Asked(_) | Body::Fill { .. } => false,
+            NodeMessage::Between { message, .. } => matches!(P::class(message), Class::Answer | Class::Peer),
+            NodeMessage::Request(_) | NodeMessage::Fill { .. } => false,
         }
     }
 
@@ -301,7 +303,13 @@ impl<P: Nodes> NodeMachine<'_, P> {
         let index = self.scene.l1_index(sm, line);
         state.fronts.l1[index].pending = Some(L1Pending::of(WHOLE_LINE, Scope::Cta));
         let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
-        state.messages.push(Body::Asked(Asked { sm: Some(sm), line, request, result: None, watched: 0 }));
+        state.messages.push(NodeMessage::Request(ClientRequest {
+            sm: Some(sm),
+            line,
+            request,
+            result: None,
+            watched: 0,
+        }));
     }
 
     /// Delivers every in-flight message, in some order.
@@ -317,7 +325,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 state.break_with(super::super::state::Violation::Deadlock);
                 return;
             };
-            self.deliver(state, at as usize, MakesRoom::Nothing);
+            self.deliver(state, at as usize, DeliveryEviction::Nothing);
         }
     }
 }

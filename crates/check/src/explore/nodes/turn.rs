@@ -1,7 +1,7 @@
 //! Ordered service for a client's requests, implemented by [`tombolo_protocol::host`].
 
 use super::NodeMachine;
-use super::state::{Asked, NodeState};
+use super::state::{ClientRequest, NodeState};
 use std::collections::VecDeque;
 use tombolo_protocol::Request;
 use tombolo_protocol::host::{self, Arrival, Backlog, Backlogged, Resuming, Taken, Tried};
@@ -9,7 +9,7 @@ use tombolo_protocol::nodes::Nodes;
 
 /// A resource that a request lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lack {
+enum MissingResource {
     /// A miss register.
     Register,
     /// A way: every block that occupies a way is busy.
@@ -17,24 +17,24 @@ enum Lack {
 }
 
 /// A single client.
-struct AtClient<'a, 'm, P: Nodes> {
+struct ClientHost<'a, 'm, P: Nodes> {
     machine: &'a NodeMachine<'m, P>,
     state: &'a mut NodeState<P>,
     client: u8,
 }
 
-impl<P: Nodes> Backlogged for AtClient<'_, '_, P> {
-    type Item = Asked;
+impl<P: Nodes> Backlogged for ClientHost<'_, '_, P> {
+    type Item = ClientRequest;
 
-    fn backlog(&mut self) -> &mut Backlog<Asked> {
+    fn backlog(&mut self) -> &mut Backlog<ClientRequest> {
         &mut self.state.backlogs[self.client as usize]
     }
 
-    fn take(&mut self, asked: &Asked) -> bool {
+    fn take(&mut self, asked: &ClientRequest) -> bool {
         match self.machine.take_asked(self.state, self.client, asked, false) {
             Ok(()) => true,
-            Err(Lack::Register) => false,
-            Err(Lack::Place) => {
+            Err(MissingResource::Register) => false,
+            Err(MissingResource::Place) => {
                 let block = self.machine.block(asked.line);
                 self.machine.await_place(self.state, self.client, block, VecDeque::from([*asked]));
                 true
@@ -44,20 +44,20 @@ impl<P: Nodes> Backlogged for AtClient<'_, '_, P> {
 }
 
 /// A request that arrives, or is retried.
-struct Arriving<'a, 'm, P: Nodes> {
-    at: AtClient<'a, 'm, P>,
-    asked: &'a Asked,
+struct ClientArrival<'a, 'm, P: Nodes> {
+    at: ClientHost<'a, 'm, P>,
+    asked: &'a ClientRequest,
     again: bool,
 }
 
-impl<P: Nodes> Arriving<'_, '_, P> {
+impl<P: Nodes> ClientArrival<'_, '_, P> {
     fn index(&self) -> usize {
         self.at.machine.client_index(self.at.client, self.at.machine.block(self.asked.line))
     }
 }
 
-impl<P: Nodes> Arrival for Arriving<'_, '_, P> {
-    type Lack = Lack;
+impl<P: Nodes> Arrival for ClientArrival<'_, '_, P> {
+    type Lack = MissingResource;
 
     fn is_read(&self) -> bool {
         matches!(self.asked.request, Request::Read { .. })
@@ -82,9 +82,9 @@ impl<P: Nodes> Arrival for Arriving<'_, '_, P> {
         self.at.state.held[index].push_back(*self.asked);
     }
 
-    fn run(&mut self) -> Result<Tried, Lack> {
+    fn run(&mut self) -> Result<Tried, MissingResource> {
         let index = self.index();
-        let AtClient { machine, state, client } = &mut self.at;
+        let ClientHost { machine, state, client } = &mut self.at;
         if !P::is_busy(&state.slots[index]) {
             machine.make_room(state, *client, self.asked)?;
         }
@@ -93,35 +93,35 @@ impl<P: Nodes> Arrival for Arriving<'_, '_, P> {
 }
 
 /// An idle block, with parked requests to retry.
-struct Idle<'a, 'm, P: Nodes> {
-    at: AtClient<'a, 'm, P>,
+struct IdleBlock<'a, 'm, P: Nodes> {
+    at: ClientHost<'a, 'm, P>,
     block: usize,
     /// The resource missing for the first request that could not run.
-    lack: Option<Lack>,
+    lack: Option<MissingResource>,
     /// Requests that lack a register.
-    queue: &'a mut VecDeque<Asked>,
+    queue: &'a mut VecDeque<ClientRequest>,
 }
 
-impl<P: Nodes> Resuming for Idle<'_, '_, P> {
+impl<P: Nodes> Resuming for IdleBlock<'_, '_, P> {
     type Held = ();
-    type Item = Asked;
+    type Item = ClientRequest;
 
     // A merge waits until the block's requests have run.
     fn flush(&mut self, (): &mut ()) {}
 
     /// Next parked request of the block; if an earlier request has started a transaction, the remaining ones stay
     /// parked.
-    fn next_parked(&mut self, (): &mut ()) -> Option<Asked> {
+    fn next_parked(&mut self, (): &mut ()) -> Option<ClientRequest> {
         let index = self.at.machine.client_index(self.at.client, self.block);
         if P::is_busy(&self.at.state.slots[index]) { None } else { self.at.state.held[index].pop_front() }
     }
 
-    fn keep_order(&self, _: &Asked, _: &Asked) -> bool {
+    fn keep_order(&self, _: &ClientRequest, _: &ClientRequest) -> bool {
         true
     }
 
-    fn take(&mut self, asked: &Asked, _: bool) -> Option<Taken> {
-        let AtClient { machine, state, client } = &mut self.at;
+    fn take(&mut self, asked: &ClientRequest, _: bool) -> Option<Taken> {
+        let ClientHost { machine, state, client } = &mut self.at;
         match machine.take_asked(state, *client, asked, true) {
             Ok(()) => Some(Taken::Yes),
             Err(lack) => {
@@ -131,39 +131,45 @@ impl<P: Nodes> Resuming for Idle<'_, '_, P> {
         }
     }
 
-    fn wait_first(&mut self, _: VecDeque<Asked>) {
+    fn wait_first(&mut self, _: VecDeque<ClientRequest>) {
         unreachable!("a client's requests need no credit");
     }
 
-    fn defer(&mut self, deferred: VecDeque<Asked>) {
+    fn defer(&mut self, deferred: VecDeque<ClientRequest>) {
         match self.lack.expect("a request is deferred for what it lacks") {
-            Lack::Register => self.queue.extend(deferred),
-            Lack::Place => self.at.machine.await_place(self.at.state, self.at.client, self.block, deferred),
+            MissingResource::Register => self.queue.extend(deferred),
+            MissingResource::Place => self.at.machine.await_place(self.at.state, self.at.client, self.block, deferred),
         }
     }
 }
 
 impl<P: Nodes> NodeMachine<'_, P> {
     /// A request from the client's own SMs arrives. Requests without a register wait in the client's backlog.
-    pub(super) fn offer(&self, state: &mut NodeState<P>, client: u8, asked: Asked) {
-        host::offer(&mut AtClient { machine: self, state, client }, asked);
+    pub(super) fn offer(&self, state: &mut NodeState<P>, client: u8, asked: ClientRequest) {
+        host::offer(&mut ClientHost { machine: self, state, client }, asked);
     }
 
     /// A client serves a request in order; `again` is set on retry.
-    fn take_asked(&self, state: &mut NodeState<P>, client: u8, asked: &Asked, again: bool) -> Result<(), Lack> {
-        let at = AtClient { machine: self, state, client };
-        match host::take(&self.protocol, &mut Arriving { at, asked, again })? {
+    fn take_asked(
+        &self,
+        state: &mut NodeState<P>,
+        client: u8,
+        asked: &ClientRequest,
+        again: bool,
+    ) -> Result<(), MissingResource> {
+        let at = ClientHost { machine: self, state, client };
+        match host::take(&self.protocol, &mut ClientArrival { at, asked, again })? {
             Taken::Yes => Ok(()),
             Taken::Waits => unreachable!("a client's requests need no credit"),
         }
     }
 
     /// Ensures that a request finds a register, if required, and a way.
-    fn make_room(&self, state: &mut NodeState<P>, client: u8, asked: &Asked) -> Result<(), Lack> {
+    fn make_room(&self, state: &mut NodeState<P>, client: u8, asked: &ClientRequest) -> Result<(), MissingResource> {
         let Some(room) = self.config.room else { return Ok(()) };
         let of_client = |bits: u64| bits >> self.client_index(client, 0) & ((1 << self.blocks) - 1);
         if of_client(state.asks).count_ones() >= u32::from(room.registers) && self.must_ask(state, client, asked) {
-            return Err(Lack::Register);
+            return Err(MissingResource::Register);
         }
         let (Some(ways), block) = (room.ways, self.block(asked.line)) else { return Ok(()) };
         let places = of_client(state.places);
@@ -172,7 +178,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 let index = self.client_index(client, *other);
                 places >> other & 1 != 0 && !P::is_busy(&state.slots[index]) && state.held[index].is_empty()
             };
-            let victim = (0..self.blocks).find(is_idle).ok_or(Lack::Place)?;
+            let victim = (0..self.blocks).find(is_idle).ok_or(MissingResource::Place)?;
             self.evict(state, client, victim);
         }
         state.places |= 1 << self.client_index(client, block);
@@ -180,7 +186,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// Lets all waiting requests for a block wait for a way.
-    fn await_place(&self, state: &mut NodeState<P>, client: u8, block: usize, requests: VecDeque<Asked>) {
+    fn await_place(&self, state: &mut NodeState<P>, client: u8, block: usize, requests: VecDeque<ClientRequest>) {
         state.held[self.client_index(client, block)].extend(requests);
         state.crowded[client as usize].push_back(block as u8);
     }
@@ -195,7 +201,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
             }
         }
         self.leave_if_gone(state, client, block);
-        host::serve(&mut AtClient { machine: self, state, client });
+        host::serve(&mut ClientHost { machine: self, state, client });
     }
 
     /// A block without any data at a client frees its way. Requests waiting for a way are retried.
@@ -216,8 +222,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
     fn resume(&self, state: &mut NodeState<P>, client: u8, blocks: impl IntoIterator<Item = u8>) {
         let mut queue = VecDeque::new();
         for block in blocks {
-            let at = AtClient { machine: self, state, client };
-            host::resume(&mut Idle { at, block: block as usize, lack: None, queue: &mut queue }, ());
+            let at = ClientHost { machine: self, state, client };
+            host::resume(&mut IdleBlock { at, block: block as usize, lack: None, queue: &mut queue }, ());
         }
         state.backlogs[client as usize].defer(&self.protocol, queue.into_iter());
     }

@@ -1,10 +1,10 @@
 //! Broken rules for NMOESI, and tests for exposing them.
 
-use super::Row;
+use super::RuleInfo;
 use tombolo_protocol::nmoesi::BrokenNmoesi;
 use tombolo_protocol::options::{Remote, WritePolicy};
 
-pub(super) fn row(rule: BrokenNmoesi) -> Row {
+pub(super) fn row(rule: BrokenNmoesi) -> RuleInfo {
     let own: &[&str] = match rule {
         BrokenNmoesi::SharedBytesEvictedSilently => &["CoRWR.sys"],
         BrokenNmoesi::StoreKeepsExclusive => &["CoRWR.gpu", "K-MP"],
@@ -35,5 +35,5 @@ pub(super) fn row(rule: BrokenNmoesi) -> Row {
         BrokenNmoesi::GivenNotAwaited => &["MP.sys"],
         BrokenNmoesi::HolderNotRecorded => &["Atomics.gpu"],
     };
-    Row { protocols: super::NMOESI, own, write: WritePolicy::Through, remote: Remote::Memory, room: None }
+    RuleInfo { protocols: super::NMOESI, own, write: WritePolicy::Through, remote: Remote::Memory, room: None }
 }
