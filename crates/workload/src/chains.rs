@@ -15,7 +15,7 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Depth for a value computed by no arithmetic.
+    /// Depth of a value that no arithmetic computed.
     pub(crate) const NONE: Depth = Depth { stretch: 0, steps: 0 };
 }
 

@@ -1,8 +1,8 @@
-//! A cell box with a memory order, shared by the benchmarks on structured grids.
+//! A box of cells with a memory order, shared by the benchmarks on structured grids.
 
 use crate::simt::{ComputeClass, Lanes, Warp};
 
-/// A cell box, with x varying fastest.
+/// A box of cells, with x varying fastest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cells {
     /// Number of cells along x.

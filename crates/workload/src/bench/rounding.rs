@@ -55,11 +55,13 @@ fn a_parameter_that_is_rounded_says_so() {
     assert!(small.iter().all(|(name, given)| adjusted(name, "1", given).is_empty()), "what fits is no note");
 }
 
-/// Workloads with exact counts, although several counts lead to equally large arrays: counts of comd are cells, arrays
-/// of euler3d end with a whole CTA, and im2col has equally many places in larger filters at fewer positions.
+/// Workloads that use every count exactly as given, although several counts lead to equally large arrays: counts of
+/// comd are cells, arrays of euler3d end with a whole CTA, and im2col has equally many places in larger filters at
+/// fewer positions.
 const EXACT: [&str; 3] = ["comd", "euler3d", "im2col"];
 
-/// Every count that a workload adjusts must be reported: the arrays equal the arrays for the reported value.
+/// Every count that a workload adjusts must be reported: the resulting arrays must equal the arrays for the reported
+/// value.
 #[test]
 fn counts_that_lay_out_the_same_arrays_as_others_are_told() {
     let mut silent = Vec::new();

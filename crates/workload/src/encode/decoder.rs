@@ -37,7 +37,7 @@ struct Decoder<'a> {
     before: Vec<u64>,
     /// First lines of this warp, in the same form.
     lines: Vec<u64>,
-    /// Index in `before` for the next guess.
+    /// Index in `before` of the line that serves as the next guess.
     next: usize,
     /// The most recent line of this warp.
     last: u64,

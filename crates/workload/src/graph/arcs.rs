@@ -49,8 +49,7 @@ pub struct Graph {
     weight: Vec<u32>,
 }
 
-/// An arc, seen from an edge's direction: the edge, true if the arc leads to the smaller node number, and the arc's
-/// index.
+/// An arc as a direction of an edge: the edge, true if the arc leads to the smaller node number, and the arc's index.
 type Direction = (Edge, bool, u32);
 
 impl Graph {

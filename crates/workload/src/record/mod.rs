@@ -1,7 +1,8 @@
 //! Recording: a host program launches every kernel once, and the resulting instruction streams are kept compressed.
 //!
 //! Read [`Host`] first, then [`Recording`] for replay. `block` batches, compresses and spills CTAs to disk,
-//! `memory_budget` limits host memory, and `sample` selects parts of a program that represent the whole.
+//! `memory_budget` limits host memory, `simulation_cost` sizes samples, and `sample` selects parts of a program that
+//! represent the whole.
 
 mod block;
 mod error;

@@ -79,12 +79,12 @@ impl Recording {
         self.parts.iter().any(|part| part.counts != Counts { total: 1.0, second_half: 0.0 })
     }
 
-    /// Compressed stream bytes, in memory and on disk.
+    /// Bytes of compressed streams, in memory and on disk.
     pub fn packed_bytes(&self) -> u64 {
         self.blocks.iter().flatten().map(Block::packed_bytes).sum()
     }
 
-    /// Compressed stream bytes on disk.
+    /// Bytes of compressed streams on disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.store.spilled()
     }

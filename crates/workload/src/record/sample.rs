@@ -31,7 +31,7 @@ pub type ResidentCtas = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
 /// Sampling plan: the amount to record from a program.
 #[derive(Clone)]
 pub struct Sample {
-    /// CTA count for a full machine, per kernel.
+    /// Number of CTAs that fill the machine, for each kernel.
     pub at_once: ResidentCtas,
     /// Blocks of neighbouring CTAs per grid, equal to the module count; 1 if neighbours run on different modules.
     pub blocks: u64,
@@ -266,7 +266,8 @@ impl SeriesLaunch {
 const RECORDED: u64 = 4;
 
 impl Sample {
-    /// A sample for a machine with room for `at_once` CTAs per kernel and a grid division into `blocks`, at least 1.
+    /// A sample for a machine that holds `at_once` CTAs of a kernel and divides a grid into `blocks` blocks, at least
+    /// 1.
     pub fn new(at_once: ResidentCtas, blocks: u64) -> Sample {
         Sample { at_once, blocks: blocks.max(1), work: WORK, launches: LAUNCHES, held_back: 0 }
     }

@@ -103,7 +103,7 @@ pub(crate) enum Discipline {
     Cooperative,
 }
 
-/// A launch while it is recorded.
+/// A kernel launch during recording, as seen by all CTAs.
 pub(crate) struct Launch<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) info: &'a KernelInfo,
@@ -111,7 +111,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) grid: u32,
     /// The recorded CTAs.
     pub(crate) picked: &'a CtaSelection,
-    /// Recorded trips through the outer loop.
+    /// Recorded range of trips through the kernel's outer loop.
     pub(crate) trips: Range<u64>,
     pub(crate) discipline: Discipline,
     /// Lanes per warp.
@@ -127,7 +127,7 @@ impl Launch<'_> {
         self.memory.backing() == Backing::AddressOnly
     }
 
-    /// Warps per CTA.
+    /// Warps per CTA, including a last warp that is only partly filled.
     pub(crate) fn warps(&self) -> u32 {
         self.info.threads_per_cta.div_ceil(self.width)
     }

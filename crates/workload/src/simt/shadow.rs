@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// The CTAs behind an access kind on an element.
+/// The set of CTAs that performed a given kind of access to an element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AccessorSet {
     #[default]

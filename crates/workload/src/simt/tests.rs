@@ -58,7 +58,7 @@ fn stream(recording: &Recording, cta: u32) -> CtaStream {
     stream
 }
 
-/// A letter per instruction; a digit is a wait's distance.
+/// A letter per instruction; a digit gives the distance of a wait in results.
 fn letters(ops: &[Op]) -> String {
     let letter = |op: &Op| match op {
         Op::Compute { .. } => 'c',

@@ -30,7 +30,7 @@ fn texts(name: &str) -> Vec<(String, String)> {
     files.iter().map(text).collect()
 }
 
-/// Announced warp instructions in all kernels, counted without the reader.
+/// Announced warp instructions in all kernels, counted from the text without using the reader.
 fn announced(name: &str) -> u64 {
     let count = |text: &str| -> u64 {
         text.lines().filter_map(|line| line.strip_prefix("insts = ")).map(|n| n.parse::<u64>().unwrap()).sum()

@@ -1,4 +1,4 @@
-//! Samples from the AMD APP SDK 2.5 for the study UMH, at the sizes in UMH's Table I: a file per sample.
+//! Samples from the AMD APP SDK 2.5 as used in UMH, at the sizes in UMH's Table I: a file per sample.
 //!
 //! Host buffers separate from device buffers are not arrays: a copy represents the transfer between both.
 

@@ -130,7 +130,7 @@ impl Assignment {
 }
 
 impl Assignment {
-    /// CTA count for a thread per point. Source: Rodinia 3.1 kmeans launches a square CTA count.
+    /// CTA count for a thread per point. Source: Rodinia 3.1 kmeans launches a square number of CTAs.
     fn ctas(&self) -> u64 {
         let least = self.membership.len().div_ceil(u64::from(THREADS));
         if self.points.is_none() {

@@ -35,7 +35,7 @@ pub(super) struct Shape {
     pub(super) tile: Option<TileShape>,
 }
 
-/// Filter movement over an image.
+/// Size and movement of a filter over an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filter {
     /// Number of rows and columns.

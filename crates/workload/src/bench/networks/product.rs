@@ -51,8 +51,8 @@ pub(super) struct Product {
     pub(super) first: u32,
     /// True if the product is added to the output; false if the product replaces the output.
     pub(super) adds: bool,
-    /// Division of the terms into parts, at most the slab count. Each part has separate CTAs and a separate output
-    /// after the preceding part's output.
+    /// Number of parts into which the terms are divided, at most the number of slabs. Each part has separate CTAs and a
+    /// separate output after the preceding part's output.
     pub(super) splits: u32,
     pub(super) tile: TileShape,
 }

@@ -33,7 +33,7 @@ pub(super) struct RequiredFeatures {
 }
 
 impl RequiredFeatures {
-    /// Checks for unsupported features in a file of `version`.
+    /// Checks that a file of `version` uses no unsupported feature.
     pub(super) fn check(&self, version: u32) -> Result<(), String> {
         let features = match (version, &self.features) {
             (1, None) => return Ok(()),
@@ -186,7 +186,7 @@ pub(super) struct CheckedHeader {
 }
 
 impl CheckedHeader {
-    /// Checks for arrays with a common line, for streams in lines of `size`.
+    /// Checks that no two arrays share a line of `size`, the line size in which streams are given.
     pub(super) fn arrays_apart(&self, size: LineSize) -> Result<(), String> {
         let pairs = self.arrays.iter().zip(self.arrays.iter().skip(1));
         match pairs.clone().find(|(before, after)| before.lines(size).end > after.lines(size).start) {

@@ -59,7 +59,7 @@ pub(super) struct Header {
     pub(super) version: u32,
     /// True if instruction lines begin with a line number.
     pub(super) lineinfo: bool,
-    /// Fields with values not used in the given form.
+    /// Fields whose values were not used as given.
     pub(super) doubts: Vec<DoubtfulField>,
 }
 
