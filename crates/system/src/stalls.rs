@@ -2,7 +2,7 @@
 //!
 //! A slot held by a CTA counts by its warp's activity or stall reason, as reported by the SMs. All remaining slots are
 //! empty. If a GPU has an open kernel with no CTA running anywhere, its empty slots count as `kernel_boundary`,
-//! otherwise as `idle`. A slot counts as empty after its warp has ended, even if the CTA still runs.
+//! otherwise as `idle`. A slot counts as `idle` after its warp has ended, even if the CTA still runs.
 
 use crate::counters::ModuleCounters;
 use crate::time::{Span, union};
