@@ -38,7 +38,7 @@ struct ResidentWarp {
 
 /// Observes a single run.
 pub struct Observer {
-    cast: ObserverContext,
+    context: ObserverContext,
     state: Mutex<State>,
 }
 
@@ -70,13 +70,13 @@ impl Observer {
             chart: charted.then(|| Chart::new(setup)),
             ..State::default()
         };
-        let cast = ObserverContext {
+        let context = ObserverContext {
             setup: setup.clone(),
             scripts,
             parts: staging.parts.clone(),
             hosted: staging.hosted.clone(),
         };
-        Arc::new(Observer { cast, state: Mutex::new(state) })
+        Arc::new(Observer { context, state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -94,11 +94,12 @@ impl Observer {
         }
         let ending =
             |(thread, script): (usize, &Script)| script.ending(&state.results[thread]).map_err(|early| (thread, early));
-        let registers: Vec<Vec<Value>> = self.cast.scripts.iter().enumerate().map(ending).collect::<Result<_, _>>()?;
-        let missing = |at| (self.cast.scripts.len(), MissingResult(at));
+        let registers: Vec<Vec<Value>> =
+            self.context.scripts.iter().enumerate().map(ending).collect::<Result<_, _>>()?;
+        let missing = |at| (self.context.scripts.len(), MissingResult(at));
         let memory: Vec<Value> =
             state.memory.iter().enumerate().map(|(at, value)| value.ok_or(missing(at))).collect::<Result<_, _>>()?;
-        Ok(self.cast.setup.program.final_state(&registers, &memory))
+        Ok(self.context.setup.program.final_state(&registers, &memory))
     }
 
     /// The recorded message chart, if recording was enabled.
@@ -123,12 +124,12 @@ impl ObserverContext {
 
 impl State {
     /// Records a result's arrival in a slot of a test warp.
-    fn returned(&mut self, cast: &ObserverContext, slot: WarpSlot, result: u8, data: Values) {
+    fn returned(&mut self, context: &ObserverContext, slot: WarpSlot, result: u8, data: Values) {
         let Some(warp) = self.warps.get(&slot) else { return };
         let Some(at) = warp.bound[usize::from(result)] else { return };
         let thread = warp.part.thread;
-        let location = cast.location(thread, at);
-        let value = data.value(cast.setup.spot(location).cell, cast.initial(location));
+        let location = context.location(thread, at);
+        let value = data.value(context.setup.spot(location).cell, context.initial(location));
         match self.results.get_mut(thread) {
             Some(results) => results[at] = Some(value),
             None => self.memory[at] = Some(value),
@@ -147,7 +148,7 @@ impl State {
     }
 
     /// Result of a computation; 0 if an input was missing, which is recorded.
-    fn found<T: Default>(&mut self, thread: usize, value: Result<T, MissingResult>) -> T {
+    fn value_or_default<T: Default>(&mut self, thread: usize, value: Result<T, MissingResult>) -> T {
         value.unwrap_or_else(|early| {
             self.early.get_or_insert((thread, early));
             T::default()
@@ -167,7 +168,7 @@ impl Watch<Values> for Arc<Observer> {
 
     fn host(&self, core: WarpSlot) {
         let state = &mut *self.state();
-        let part = self.cast.hosted[state.hosted].clone();
+        let part = self.context.hosted[state.hosted].clone();
         state.hosted += 1;
         state.warps.insert(core, ResidentWarp { part, next: 0, bound: [None; RESULTS] });
     }
@@ -186,7 +187,7 @@ impl Watch<Values> for Arc<Observer> {
             .partition(|(slot, _)| (slot.module, slot.sm) == (one.module, one.sm));
         state.coming = elsewhere;
         for (slot, index) in here {
-            match self.cast.parts.get(&(kernel, one.module, own, index)) {
+            match self.context.parts.get(&(kernel, one.module, own, index)) {
                 Some(part) => {
                     state.warps.insert(slot, ResidentWarp { part: part.clone(), next: 0, bound: [None; RESULTS] });
                 }
@@ -223,33 +224,33 @@ impl Watch<Values> for Arc<Observer> {
     }
 
     fn loaded(&self, _now: Ps, slot: WarpSlot, result: u8, _line: Line, _mask: Mask, data: Values) {
-        self.state().returned(&self.cast, slot, result, data);
+        self.state().returned(&self.context, slot, result, data);
     }
 
     fn store(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> Values {
         let state = &mut *self.state();
         let Some((thread, WarpOp::Store(at))) = state.issue(slot) else { return Values::default() };
-        let script = &self.cast.scripts[thread];
+        let script = &self.context.scripts[thread];
         let Instruction::Store { value, location, .. } = script.code[at] else { return Values::default() };
         let value = script.value(at, value, &state.results[thread]);
-        let value = state.found(thread, value);
+        let value = state.value_or_default(thread, value);
         if let Some(chart) = &mut state.chart {
             chart.stored(slot, thread, at, value);
         }
-        Values::of(value, self.cast.initial(location))
+        Values::of(value, self.context.initial(location))
     }
 
     fn atomic(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> AtomicUpdate {
         let state = &mut *self.state();
         let Some((thread, WarpOp::Atomic(at))) = state.issue(slot) else { return AtomicUpdate::default() };
-        let script = &self.cast.scripts[thread];
+        let script = &self.context.scripts[thread];
         let Instruction::Atomic { update, location, .. } = script.code[at] else { return AtomicUpdate::default() };
         let update = script.update(at, update, &state.results[thread]);
-        let update = state.found(thread, update);
+        let update = state.value_or_default(thread, update);
         if let Some(chart) = &mut state.chart {
             chart.issued(slot, thread, at);
         }
-        AtomicUpdate { update, initial: self.cast.initial(location) }
+        AtomicUpdate { update, initial: self.context.initial(location) }
     }
 
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<Values>) {
@@ -263,24 +264,24 @@ impl Watch<Values> for Arc<Observer> {
         }
         if let Some((sm, warp, result, data)) = old {
             let slot = self.slot(module, sm, warp);
-            state.returned(&self.cast, slot, result, data);
+            state.returned(&self.context, slot, result, data);
         }
     }
 
     fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<Values>) -> Ps {
-        self.cast.setup.late(source, target, packet)
+        self.context.setup.late(source, target, packet)
     }
 
     fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
         let post = Post { module, sm: sm.0 };
         let fits = |slow: &&SlowPort| slow.post == post && slow.slice == source;
-        Ps(self.cast.setup.slow.iter().filter(fits).map(|slow| slow.late.0).sum())
+        Ps(self.context.setup.slow.iter().filter(fits).map(|slow| slow.late.0).sum())
     }
 }
 
 impl Observer {
     fn slot(&self, module: ModuleId, sm: SmId, slot: u8) -> WarpSlot {
-        let gpu = tombolo_types::GpuId(module.0 / self.cast.setup.shape.modules);
+        let gpu = tombolo_types::GpuId(module.0 / self.context.setup.shape.modules);
         WarpSlot { gpu, module, sm, slot }
     }
 }

@@ -57,7 +57,7 @@ pub enum Pattern {
 ///
 /// # Errors
 /// Errors from the run.
-pub fn accessed(
+pub fn measure_pattern(
     pattern: Pattern,
     length: u64,
     machine: &MachineConfig,
@@ -206,7 +206,7 @@ mod tests {
         for name in ["v100", "h100"] {
             let machine = tombolo_machine::machine(name).unwrap().check().unwrap();
             let design = tombolo_design::design(name).unwrap().check().unwrap();
-            let seconds = |pattern| accessed(pattern, 1, &machine, &design).unwrap().0;
+            let seconds = |pattern| measure_pattern(pattern, 1, &machine, &design).unwrap().0;
             let (cold, warm) = (seconds(Pattern::Broadcast), seconds(Pattern::BroadcastAgain));
             let alone = Pattern::Broadcast.least(&machine) / machine.sm.clock.hz() as f64;
             assert!(warm >= alone, "{name}: {warm} s, the bytes alone {alone} s");

@@ -29,8 +29,8 @@ pub enum TransferDirection {
 ///
 /// # Errors
 /// Errors from the run.
-pub fn moved(
-    way: TransferDirection,
+pub fn measure_transfer(
+    direction: TransferDirection,
     mib: u64,
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
@@ -41,15 +41,15 @@ pub fn moved(
     // An equal number of lines for each warp.
     let part = (mib << 20) / line / (sms * WARPS) * WARPS;
     let all = sms * part;
-    if way == TransferDirection::Copy {
-        return copied(all, machine);
+    if direction == TransferDirection::Copy {
+        return measure_copy(all, machine);
     }
     let place = |gpu| match gpu {
         1 => Cta::new()
             .warp(|warp| (0..all).step_by((machine.page_bytes / line) as usize).for_each(|line| _ = warp.read([line]))),
         _ => Cta::new(),
     };
-    let access = |warp: &mut Warp<'_>, line| match way {
+    let access = |warp: &mut Warp<'_>, line| match direction {
         TransferDirection::Read => _ = warp.load([line], Order::WEAK).use_result(AHEAD),
         TransferDirection::Write | TransferDirection::Copy => _ = warp.write([line]),
     };
@@ -64,7 +64,7 @@ pub fn moved(
 
 /// Measures a copy engine on `lines` lines; returns seconds after the call, and bytes. A GPU has written the lines, and
 /// the second GPU reads them.
-fn copied(lines: u64, machine: &Arc<MachineConfig>) -> Result<(f64, f64), EstimateError> {
+fn measure_copy(lines: u64, machine: &Arc<MachineConfig>) -> Result<(f64, f64), EstimateError> {
     let design = tombolo_design::design("memcpy-needed").and_then(|design| design.check()).expect("it ships");
     let gpus = u64::from(machine.topology.gpus);
     let only = |one: u64, cta: Cta| {

@@ -9,8 +9,8 @@
 
 use self::Quantity::{Cycles, Gigabytes};
 use crate::estimate::EstimateError;
-use crate::pattern::{Pattern, accessed};
-use crate::peer::{TransferDirection, moved};
+use crate::pattern::{Pattern, measure_pattern};
+use crate::peer::{TransferDirection, measure_transfer};
 use serde::Serialize;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
@@ -319,8 +319,11 @@ impl Probe {
             Level::Pattern(_) => return None,
             Level::Peer => {
                 let header = machine.messages.header_bytes.0;
-                let carried =
-                    if self.way() == TransferDirection::Copy { machine.copy.payload.0 } else { machine.line.bytes() };
+                let carried = if self.direction() == TransferDirection::Copy {
+                    machine.copy.payload.0
+                } else {
+                    machine.line.bytes()
+                };
                 let packet = (carried + header).next_multiple_of(machine.messages.flit_bytes);
                 rate(machine.gpu_link.rate) * carried as f64 / packet as f64
             }
@@ -329,7 +332,7 @@ impl Probe {
     }
 
     /// Transfer direction for a probe of a peer GPU's memory.
-    fn way(&self) -> TransferDirection {
+    fn direction(&self) -> TransferDirection {
         match self.parameters {
             [] => TransferDirection::Read,
             [(_, "copy"), ..] => TransferDirection::Copy,
@@ -346,13 +349,13 @@ impl Probe {
     ) -> Result<TransferAmount, EstimateError> {
         if let Level::Pattern(pattern) = self.level {
             let length = length.parse().expect("lengths of probes are numbers");
-            let (time_s, amount) = accessed(pattern, length, machine, design)?;
+            let (time_s, amount) = measure_pattern(pattern, length, machine, design)?;
             return Ok(TransferAmount { time_s, amount });
         }
         if self.level == Level::Peer {
-            let way = self.way();
+            let direction = self.direction();
             let mib = length.parse().expect("lengths of probes are numbers");
-            let (time_s, amount) = moved(way, mib, machine, design)?;
+            let (time_s, amount) = measure_transfer(direction, mib, machine, design)?;
             return Ok(TransferAmount { time_s, amount });
         }
         let workload = find(if self.quantity == Quantity::Cycles { "chase" } else { "bandwidth" })?;
@@ -474,7 +477,7 @@ mod tests {
             assert!((0.95..=1.0).contains(&share), "{name}: {simulated:.1} GB/s, {share} of what a link carries");
             let ratio = simulated / published;
             // docs/validation.md explains the larger deviation of copies.
-            let most = if probe.way() == TransferDirection::Copy { 1.15 } else { 1.1 };
+            let most = if probe.direction() == TransferDirection::Copy { 1.15 } else { 1.1 };
             assert!((0.95..most).contains(&ratio), "{name}: {simulated:.1}, published {published}");
         }
     }

@@ -30,7 +30,7 @@ pub(super) trait ChartableWorld: World {
     fn describe(&self, state: &Self::State, step: Self::Step) -> (usize, usize, String);
 
     /// Executes a single step without its forced successors.
-    fn take_one_alone(&self, step: Self::Step, state: &mut Self::State) -> bool;
+    fn execute_single(&self, step: Self::Step, state: &mut Self::State) -> bool;
 
     /// The step that follows another automatically, without being chosen.
     fn forced_next(&self, state: &mut Self::State) -> Option<Self::Step>;
@@ -55,7 +55,7 @@ pub(super) fn chart<W: ChartableWorld>(world: &W, steps: &[W::Step], violation: 
     let mut row = |state: &mut W::State, step| {
         let (from, to, label) = world.describe(state, step);
         let _ = writeln!(text, "{}  {label}", lane(lifelines.len(), from, to));
-        world.take_one_alone(step, state)
+        world.execute_single(step, state)
     };
     for step in steps {
         if !row(&mut state, *step) {
@@ -89,12 +89,12 @@ impl<P: Coherence> ChartableWorld for Machine<'_, P> {
         describe(self, state, step)
     }
 
-    fn take_one_alone(&self, step: Step, state: &mut State) -> bool {
-        self.take_one(step, state)
+    fn execute_single(&self, step: Step, state: &mut State) -> bool {
+        self.execute_step(step, state)
     }
 
     fn forced_next(&self, state: &mut State) -> Option<Step> {
-        self.forced(state)
+        self.forced_step(state)
     }
 
     fn put_in_order(&self, state: &mut State) {
@@ -147,29 +147,29 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
             (sm, sm, format!("P{}: {what}{note}", code.number))
         }
         Step::Evict { module, line } => (l2(module), l2(module), format!("evicts {}", names(machine, line))),
-        Step::Page(step) => of_page(machine, state, step),
+        Step::Page(step) => describe_page_step(machine, state, step),
         Step::Replace { module, line } => {
             (l2(module), l2(module), format!("replaces the directory entry of {}", names(machine, line)))
         }
         Step::Deliver { channel, evict_first, replace_first } => {
-            let (from, to) = ends(machine, state, channel);
+            let (from, to) = channel_ends(machine, state, channel);
             let message = state.messages.iter().find(|message| message.channel == channel);
-            let what = message.map(|message| say(machine, message)).unwrap_or_default();
+            let what = message.map(|message| message_label(machine, message)).unwrap_or_default();
             let evicts = if evict_first { " (line evicted before)" } else { "" };
             let replaces = if replace_first { " (directory entry replaced before)" } else { "" };
             (from, to, format!("{what}{evicts}{replaces}"))
         }
         Step::Overtake { channel } => {
-            let (from, to) = ends(machine, state, channel);
+            let (from, to) = channel_ends(machine, state, channel);
             let mut messages = state.messages.iter().filter(|message| message.channel == channel);
-            let what = messages.nth(1).map(|message| say(machine, message)).unwrap_or_default();
+            let what = messages.nth(1).map(|message| message_label(machine, message)).unwrap_or_default();
             (from, to, format!("{what} (ahead of a store without a credit)"))
         }
     }
 }
 
 /// Start and end lifelines and the label for a step in a page change.
-fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep) -> (usize, usize, String) {
+fn describe_page_step<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep) -> (usize, usize, String) {
     let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     let name = |page: u8| {
         let lines = (0..machine.scene.lines as u8).filter(|line| machine.region(*line) == page);
@@ -192,7 +192,7 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
             let then = if ends { ", which is then published no more" } else { "" };
             (l2(module), l2(module), format!("is to leave the page of {}{then}", name(page)))
         }
-        PageStep::Hear { page, module } => {
+        PageStep::Receive { page, module } => {
             let what = match state.pages[page as usize].phase() {
                 Some(Phase::Unmap(_)) => "unmaps",
                 Some(Phase::WriteBack(_)) => "writes back",
@@ -201,7 +201,7 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
             };
             (l2(module), l2(module), format!("{what} the page of {}", name(page)))
         }
-        PageStep::HearLate { page, module } => {
+        PageStep::ReceiveLate { page, module } => {
             (l2(module), l2(module), format!("is told late how it sees the page of {}", name(page)))
         }
         PageStep::Publish { module, line } => (l2(module), l2(module), format!("publishes {}", names(machine, line))),
@@ -219,14 +219,14 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
 }
 
 /// The lifelines at the two ends of a channel.
-fn ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: Channel) -> (usize, usize) {
+fn channel_ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: Channel) -> (usize, usize) {
     let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     let own = |sm: u8| l2(machine.scene.sms[sm as usize].module);
     match channel {
         Channel::ToL2 { sm, .. } => (sm as usize, own(sm)),
         Channel::Up { from, to, .. } | Channel::Down { from, to, .. } => (l2(from), l2(to)),
         Channel::ToSm { sm, line } => {
-            (l2(machine.answers(state, machine.scene.sms[sm as usize].module, line)), sm as usize)
+            (l2(machine.answering_module(state, machine.scene.sms[sm as usize].module, line)), sm as usize)
         }
         Channel::Memory { module, .. } => (l2(module), l2(module)),
         Channel::Result { register } => {
@@ -238,7 +238,7 @@ fn ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: Channel)
     }
 }
 
-fn say<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
+fn message_label<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
     let line = message.line;
     match message.body {
         MessageBody::Request(posted) => match posted.request {

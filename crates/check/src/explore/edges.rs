@@ -79,7 +79,7 @@ impl<P: Coherence> Machine<'_, P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::crooked::{AlteredHmg, machine};
+    use super::super::altered_hmg::{AlteredHmg, machine};
     use super::super::{Config, PROTOCOLS, Shape, Sharing, Verdict, Violation, explore, layouts};
     use super::*;
     use crate::verify::shapes;

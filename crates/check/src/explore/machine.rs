@@ -166,7 +166,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
 
     /// Cells of a line at the home or in memory. At the end of a run, if memory is the ordering point, memory holds
     /// every cell.
-    pub(super) fn at_home(&self, state: &State, line: u8) -> Values {
+    pub(super) fn home_contents(&self, state: &State, line: u8) -> Values {
         let holder = self.holder(state, line);
         if self.protocol.ordering_point().is_memory() {
             return state.memory[self.memory_index(holder, line)];
@@ -191,7 +191,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// The L2 that serves reads from an SM in `module`.
-    pub(super) fn answers(&self, state: &State, module: ModuleId, line: u8) -> ModuleId {
+    pub(super) fn answering_module(&self, state: &State, module: ModuleId, line: u8) -> ModuleId {
         let homes = self.homes_now(state, module, line);
         if self.protocol.passes_reads() && !self.protocol.caches(Class::of(self.scene.layout, module, homes)) {
             homes.system

@@ -7,7 +7,7 @@
 //!
 //! - `state` defines a state, `machine` the initial state, `step` the possible successors.
 //! - `scene` is a program with its layout. `sm` hosts threads and L1s, `sync` their acquires and releases. Both are
-//!   independent from the memory system `below` the L1s.
+//!   independent from the `memory_system` below the L1s.
 //! - `l2` hosts valid/invalid L2s, directories, memories and links: the duties listed in
 //!   [`tombolo_protocol::coherence`]. `plans` connects these duties to the threads above.
 //! - `nodes` is the second machine: clients and homes with direct transfers between caches.
@@ -22,17 +22,17 @@
 //! every message and memory access within the order its channel keeps. Not modelled: bounded queues (a message waits in
 //! the channel for an arbitrary time), translation.
 
-mod below;
+#[cfg(test)]
+mod altered_hmg;
 mod boundaries;
 mod chart;
 mod config;
-#[cfg(test)]
-mod crooked;
 mod edges;
 mod host;
 mod l2;
 mod layout;
 mod machine;
+mod memory_system;
 mod nodes;
 mod pages;
 mod paging;

@@ -164,7 +164,7 @@ impl<P: Coherence> Machine<'_, P> {
             Some(Mapping { home, subscribers, .. }) if !subscribers.is_empty() => {
                 self.contents_at(state, Holder::Module(home), line)
             }
-            Some(_) | None => self.at_home(state, line),
+            Some(_) | None => self.home_contents(state, line),
         }
     }
 

@@ -68,14 +68,14 @@ pub(super) enum PageStep {
         ends: bool,
     },
     /// A module receives the current step of a change.
-    Hear {
+    Receive {
         /// The changing page.
         page: u8,
         /// The receiving module.
         module: ModuleId,
     },
     /// A module receives the mapping after an already completed change.
-    HearLate {
+    ReceiveLate {
         /// The changed page.
         page: u8,
         /// The receiving module.
@@ -96,7 +96,7 @@ pub(super) enum PageStep {
 }
 
 /// A module receives its mapping from the previous change.
-fn hear_late(page: &mut PageState, module: ModuleId) {
+fn receive_late_mapping(page: &mut PageState, module: ModuleId) {
     let Some((after, modules)) = page.late else { return };
     let seen = &mut page.seen[module.0 as usize];
     *seen = seen.told(after.mapping(module));
@@ -111,11 +111,11 @@ impl<P: Coherence> Machine<'_, P> {
         for (number, page) in (0..).zip(&state.pages) {
             let late = page.late.map_or(ModuleSet::NONE, |(_, modules)| modules);
             self.modules().filter(|module| late.contains(*module)).for_each(|module| {
-                add(PageStep::HearLate { page: number, module });
+                add(PageStep::ReceiveLate { page: number, module });
             });
             let Some(changing) = page.change else { continue };
             self.modules().filter(|module| changing.asked.contains(*module)).for_each(|module| {
-                add(PageStep::Hear { page: number, module });
+                add(PageStep::Receive { page: number, module });
             });
             (0..self.scene.lines as u8).filter(|line| changing.left >> line & 1 != 0).for_each(|line| {
                 add(PageStep::Copy { line });
@@ -156,8 +156,8 @@ impl<P: Coherence> Machine<'_, P> {
             PageStep::Subscribe { page, module } => (page, Wish::Subscribe { module }),
             PageStep::Leave { page, module, ends } => (page, Wish::Leave { modules: ModuleSet::only(module), ends }),
             PageStep::Fault { .. }
-            | PageStep::Hear { .. }
-            | PageStep::HearLate { .. }
+            | PageStep::Receive { .. }
+            | PageStep::ReceiveLate { .. }
             | PageStep::Copy { .. }
             | PageStep::Publish { .. } => return None,
         };
@@ -196,12 +196,12 @@ impl<P: Coherence> Machine<'_, P> {
             PageStep::Move { .. } => self.fulfil(state, step, |wishes| &mut wishes.moves),
             PageStep::Subscribe { .. } => self.fulfil(state, step, |wishes| &mut wishes.subscribes),
             PageStep::Leave { .. } => self.fulfil(state, step, |wishes| &mut wishes.leaves),
-            PageStep::Hear { page, module } => {
-                self.hear(state, page, module);
+            PageStep::Receive { page, module } => {
+                self.receive_step(state, page, module);
                 true
             }
-            PageStep::HearLate { page, module } => {
-                hear_late(&mut state.pages[page as usize], module);
+            PageStep::ReceiveLate { page, module } => {
+                receive_late_mapping(&mut state.pages[page as usize], module);
                 true
             }
             PageStep::Copy { line } => {
@@ -234,10 +234,10 @@ impl<P: Coherence> Machine<'_, P> {
     /// Executes all steps of a change. Returns false if an awaited message is in flight.
     fn finish_change(&self, state: &mut State, page: u8) -> bool {
         loop {
-            self.go_on(state, page);
+            self.advance_change(state, page);
             let Some(changing) = state.pages[page as usize].change else { return true };
             if let Some(module) = self.modules().find(|module| changing.asked.contains(*module)) {
-                self.hear(state, page, module);
+                self.receive_step(state, page, module);
             } else if changing.left != 0 {
                 self.copy(state, changing.left.trailing_zeros() as u8);
             } else {
@@ -262,12 +262,12 @@ impl<P: Coherence> Machine<'_, P> {
     /// Advances every change to the furthest possible step.
     pub(super) fn settle_pages(&self, state: &mut State) {
         for page in 0..state.pages.len() as u8 {
-            self.go_on(state, page);
+            self.advance_change(state, page);
         }
     }
 
     /// Advances a page's change from step to step while no acknowledgment or copy is missing.
-    fn go_on(&self, state: &mut State, page: u8) {
+    fn advance_change(&self, state: &mut State, page: u8) {
         while let Some(changing) = self.collect(state, page) {
             let lacking = changing.owed.and(changing.asked);
             let PageState { now, before, change, late, .. } = &mut state.pages[page as usize];
@@ -300,7 +300,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// A module receives the current step.
-    fn hear(&self, state: &mut State, page: u8, module: ModuleId) {
+    fn receive_step(&self, state: &mut State, page: u8, module: ModuleId) {
         let Some(rules) = self.paging else { return };
         let phase = state.pages[page as usize].phase();
         let PageState { seen, change: Some(changing), .. } = &mut state.pages[page as usize] else { return };

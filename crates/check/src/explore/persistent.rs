@@ -75,7 +75,7 @@ struct StateFacts<'a> {
 
 impl<P: Coherence> Machine<'_, P> {
     /// Finds the smallest sufficient part of `steps`; returns all steps if no smaller part is found.
-    pub(super) fn enough(&self, state: &State, mut steps: Vec<Step>) -> Vec<Step> {
+    pub(super) fn sufficient_steps(&self, state: &State, mut steps: Vec<Step>) -> Vec<Step> {
         if self.loops || steps.len() < 2 {
             return steps;
         }
@@ -263,7 +263,7 @@ impl<P: Coherence> Machine<'_, P> {
         if standing == ThreadProgress::Done {
             return;
         }
-        let asked = self.asked_slots(scene.state, thread);
+        let asked = self.requested_slots(scene.state, thread);
         let syncs = self.syncs_left(scene.state, thread);
         let sm = self.sm_part(thread);
         let meets = part.sms & sm.sms != 0
@@ -279,7 +279,7 @@ impl<P: Coherence> Machine<'_, P> {
             ThreadProgress::Done | ThreadProgress::Ready | ThreadProgress::Barrier => part.add(sm),
         }
         if part.sms & sm.sms != 0 {
-            part.slots |= asked | self.touched(scene.state, thread);
+            part.slots |= asked | self.fill_slot(scene.state, thread);
         }
     }
 
@@ -331,14 +331,14 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The slot that may fill the pending miss met in the L1 by a thread's next access.
-    fn touched(&self, state: &State, thread: usize) -> SlotSet {
+    fn fill_slot(&self, state: &State, thread: usize) -> SlotSet {
         if self.stage(state, thread) != Some(Stage::Issue) {
             return 0;
         }
         let Some(location) = self.instruction(state, thread).and_then(Instruction::location) else { return 0 };
         let (sm, line) = (self.scene.sm_of[thread], self.scene.layout.cell(location).line);
         let is_met = state.fronts.l1[self.scene.l1_index(sm, line)].pending.is_some();
-        if is_met { self.slot(self.answers(state, self.scene.sms[sm as usize].module, line), line) } else { 0 }
+        if is_met { self.slot(self.answering_module(state, self.scene.sms[sm as usize].module, line), line) } else { 0 }
     }
 
     fn standing(&self, state: &State, thread: usize) -> ThreadProgress {
@@ -356,7 +356,7 @@ impl<P: Coherence> Machine<'_, P> {
             Some(Stage::Issue) if !self.can_issue(state, thread) => own(),
             Some(Stage::Issue) => match self.stalled_on(state, thread, instruction) {
                 None => ThreadProgress::Ready,
-                Some(line) => ThreadProgress::Waits(self.fill_on_its_way(state, thread, line)),
+                Some(line) => ThreadProgress::Waits(self.next_fill_part(state, thread, line)),
             },
             Some(Stage::Acquire(_) | Stage::Release(_)) => self.standing_in_plan(state, thread),
         }
@@ -364,7 +364,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     fn standing_in_plan(&self, state: &State, thread: usize) -> ThreadProgress {
         match self.watched(state, thread) {
-            Some(part) if self.asked_slots(state, thread) == 0 => ThreadProgress::Waits(part),
+            Some(part) if self.requested_slots(state, thread) == 0 => ThreadProgress::Waits(part),
             Some(_) | None => ThreadProgress::Ready,
         }
     }
@@ -399,7 +399,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The slots that the requests from the thread's plan are about to reach.
-    fn asked_slots(&self, state: &State, thread: usize) -> SlotSet {
+    fn requested_slots(&self, state: &State, thread: usize) -> SlotSet {
         let slots = state.messages.iter().map(|message| match message.channel {
             Channel::Plan { thread: of, module } if of as usize == thread => self.slots_of(module),
             _ => 0,
@@ -410,28 +410,28 @@ impl<P: Coherence> Machine<'_, P> {
     /// Part that delivers the result for the first waiting register in `registers`.
     fn awaited(&self, state: &State, thread: usize, mut registers: impl Iterator<Item = usize>) -> Option<SlotSmSet> {
         registers.find_map(|register| match state.fronts.registers[register].awaits? {
-            AwaitedResult::Load { line, .. } => Some(self.fill_on_its_way(state, thread, line)),
+            AwaitedResult::Load { line, .. } => Some(self.next_fill_part(state, thread, line)),
             AwaitedResult::Atomic { line, .. } => {
                 let result = Channel::Result { register: register as u16 };
                 let arrives = state.messages.iter().any(|message| message.channel == result);
                 let module = self.scene.sms[self.scene.sm_of[thread] as usize].module;
-                Some(if arrives { self.sm_part(thread) } else { self.on_its_way(state, module, line) })
+                Some(if arrives { self.sm_part(thread) } else { self.next_slots_on_path(state, module, line) })
             }
         })
     }
 
     /// Part through which the fill for an L1 miss must come next.
-    fn fill_on_its_way(&self, state: &State, thread: usize, line: u8) -> SlotSmSet {
+    fn next_fill_part(&self, state: &State, thread: usize, line: u8) -> SlotSmSet {
         let sm = self.scene.sm_of[thread];
         if state.messages.iter().any(|message| message.channel == Channel::ToSm { sm, line }) {
             return self.sm_part(thread);
         }
-        self.on_its_way(state, self.scene.sms[sm as usize].module, line)
+        self.next_slots_on_path(state, self.scene.sms[sm as usize].module, line)
     }
 
     /// Slots on the upward path from `module` that a message about `line` is about to reach: an unanswered request from
     /// `module` needs a step in at least a single slot from this set.
-    fn on_its_way(&self, state: &State, module: ModuleId, line: u8) -> SlotSmSet {
+    fn next_slots_on_path(&self, state: &State, module: ModuleId, line: u8) -> SlotSmSet {
         let reached =
             state.messages.iter().filter(|message| message.line == line).map(|message| match message.channel {
                 Channel::ToL2 { sm, .. } => self.slot(self.scene.sms[sm as usize].module, line),
@@ -464,7 +464,7 @@ impl<P: Coherence> Machine<'_, P> {
                     HoldReason::Flush(threads) => *threads,
                     HoldReason::Wait(_) => 0,
                 };
-                is_watched(watched).then(|| self.on_its_way(state, held.module, held.line))
+                is_watched(watched).then(|| self.next_slots_on_path(state, held.module, held.line))
             })
         })
     }

@@ -1,9 +1,9 @@
 //! Interface between L2s and the threads above: L2s accept requests from SMs, and execute their actions in acquires and
 //! releases.
 
-use super::below::MemorySystem;
 use super::boundaries::Boundary;
 use super::machine::Machine;
+use super::memory_system::MemorySystem;
 use super::scene::Scene;
 use super::state::{Channel, FlatRegister, FrontEnds, Message, MessageBody, PostedRequest, Source, State, Violation};
 use super::values::{Values, WHOLE_LINE};

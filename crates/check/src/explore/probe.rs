@@ -214,7 +214,7 @@ fn takes_nothing(protocol: &impl Protocol, PassedMiss { line, pending, bytes }: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::crooked::{AlteredHmg, Meeting, machine};
+    use super::super::altered_hmg::{AlteredHmg, Meeting, machine};
     use super::*;
     use tombolo_protocol::catalogue::{Visitor, choose};
     use tombolo_protocol::nodes::Nodes;

@@ -9,7 +9,7 @@ use tombolo_types::{Mask, ModuleId};
 
 impl<P: Coherence> Machine<'_, P> {
     /// Finds a violation in `state`. Copies are compared only at rest, with no in-flight message.
-    pub(super) fn wrong_with(&self, state: &State, is_final: bool) -> Option<Violation> {
+    pub(super) fn violation_in(&self, state: &State, is_final: bool) -> Option<Violation> {
         if state.broken.is_some() {
             return state.broken;
         }
@@ -72,7 +72,7 @@ impl<P: Coherence> Machine<'_, P> {
                     return Some(Violation::Untracked { module, line });
                 }
                 let dirty_elsewhere = self.is_dirty_somewhere(state, line);
-                let home = self.at_home(state, line);
+                let home = self.home_contents(state, line);
                 if !dirty_elsewhere && cells(clean).any(|cell| copy.data.0[cell] != home.0[cell]) {
                     return Some(Violation::Stale { module, line });
                 }

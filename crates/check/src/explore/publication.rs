@@ -165,7 +165,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn send_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         let Some(entry) = Self::entry(state, at, line) else { return };
         let Some((rules, subscribers)) = self.published(state, at, line) else {
-            return self.lose_entry(state, at, line);
+            return self.discard_entry(state, at, line);
         };
         state.queues.retain_mut(|queued| {
             let is_here = queued.module == at && queued.line == line;
@@ -179,7 +179,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Discards the queue entry of `at` for a line in a page whose publication has ended. Such an entry is a violation,
     /// unless a page rule is broken.
-    fn lose_entry(&self, state: &mut State, at: ModuleId, line: u8) {
+    fn discard_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         state.queues.retain(|queued| queued.module != at || queued.line != line);
         if self.paging.is_some_and(|rules| rules.broken.is_none()) {
             state.break_with(Violation::Unexpected("an entry of a page that is not published"));

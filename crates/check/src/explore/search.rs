@@ -89,7 +89,7 @@ pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> b
             }
         }
         if let Some(violation) = judge(machine, &state, is_final, forbidden, &mut found.outcomes) {
-            found.violation = Some((violation, way_to(&origins, index)));
+            found.violation = Some((violation, path_to(&origins, index)));
             return found;
         }
         if found.states + frontier.len() > machine.max_states() {
@@ -161,7 +161,7 @@ fn judge<W: World>(
     violation
 }
 
-fn way_to<S: Copy>(origins: &[Predecessor<S>], mut index: u32) -> Vec<S> {
+fn path_to<S: Copy>(origins: &[Predecessor<S>], mut index: u32) -> Vec<S> {
     let mut steps = Vec::new();
     while let Predecessor { parent, step: Some(step) } = origins[index as usize] {
         steps.push(step);

@@ -1,7 +1,7 @@
 //! SMs: threads, their stages and the L1, hosting [`tombolo_protocol::front`] and [`tombolo_protocol::l1`].
 
-use super::below::MemorySystem;
 use super::host::{L1Fill, L1Slots, WaitingRegister};
+use super::memory_system::MemorySystem;
 use super::state::{AwaitedResult, FrontEnds, RegisterState, Violation};
 use super::sync::PlanHost;
 use super::values::{Values, mask_of};

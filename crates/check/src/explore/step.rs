@@ -83,15 +83,15 @@ impl<P: Coherence> World for Machine<'_, P> {
         if !steps.is_empty() {
             self.spontaneous_steps(state, &mut steps);
         }
-        if self.config.reductions.partial_order { self.enough(state, steps) } else { steps }
+        if self.config.reductions.partial_order { self.sufficient_steps(state, steps) } else { steps }
     }
 
     fn take(&self, step: Step, state: &mut State) -> bool {
-        if !self.take_one(step, state) {
+        if !self.execute_step(step, state) {
             return false;
         }
-        while let Some(step) = self.forced(state) {
-            if !self.take_one(step, state) {
+        while let Some(step) = self.forced_step(state) {
+            if !self.execute_step(step, state) {
                 state.break_with(Violation::Unexpected("a step that cannot wait was refused"));
             }
         }
@@ -100,7 +100,7 @@ impl<P: Coherence> World for Machine<'_, P> {
     }
 
     fn violation(&self, state: &State, is_final: bool) -> Option<Violation> {
-        self.wrong_with(state, is_final)
+        self.violation_in(state, is_final)
     }
 
     fn final_states(&self, state: &State) -> Vec<FinalState> {
@@ -267,7 +267,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The step for lone execution in a single variant, after removal of irrelevant copies. None is taken at rest,
     /// because states at rest are checked for the copies they retain.
-    pub(super) fn forced(&self, state: &mut State) -> Option<Step> {
+    pub(super) fn forced_step(&self, state: &mut State) -> Option<Step> {
         let mut steps = self.eager_unless_at_rest(state);
         if steps.len() != 1 && self.config.reductions.forget && self.forget(state) {
             steps = self.eager_unless_at_rest(state);
@@ -281,7 +281,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Executes a single `step`. Returns false if it must wait: then `state` is unusable.
-    pub(super) fn take_one(&self, step: Step, state: &mut State) -> bool {
+    pub(super) fn execute_step(&self, step: Step, state: &mut State) -> bool {
         let taken = match step {
             Step::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
                 Some(Stage::Acquire(scope)) => {

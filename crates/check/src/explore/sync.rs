@@ -1,6 +1,6 @@
 //! Acquires and releases beyond the SM: the host of [`tombolo_protocol::plan`].
 
-use super::below::MemorySystem;
+use super::memory_system::MemorySystem;
 use super::sm::SmHost;
 use super::state::ThreadState;
 use crate::litmus::Instruction;

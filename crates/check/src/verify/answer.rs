@@ -76,7 +76,7 @@ impl Answer {
 impl Case {
     /// Queries the model for all outcomes.
     pub fn answer(&self) -> Answer {
-        match self.asked_of_model(CANDIDATES) {
+        match self.query_model(CANDIDATES) {
             Ok(judged) => self.complete(&judged),
             Err(Obstacle::Unreadable(reason)) => self.incomplete(Verdict::Unreadable, reason),
             Err(Obstacle::Unsupported(reason)) => self.incomplete(Verdict::Unsupported, reason),

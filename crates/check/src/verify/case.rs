@@ -216,11 +216,11 @@ impl Case {
         if let Some(reason) = self.content.as_ref().ok().and_then(|(program, _)| too_large(program)) {
             return Err(Obstacle::Unsupported(reason));
         }
-        self.asked_of_model(candidates)
+        self.query_model(candidates)
     }
 
     /// Queries the model without the explorer's size limits.
-    pub(super) fn asked_of_model(&self, candidates: u64) -> Result<JudgedTest, Obstacle> {
+    pub(super) fn query_model(&self, candidates: u64) -> Result<JudgedTest, Obstacle> {
         let (program, condition) = self.content.clone()?;
         if self.question == Question::End {
             return Ok(JudgedTest { program, allowed: None, condition });

@@ -98,14 +98,14 @@ impl<P: Nodes> ChartableWorld for NodeMachine<'_, P> {
         }
     }
 
-    fn take_one_alone(&self, step: NodeStep, state: &mut NodeState<P>) -> bool {
-        let taken = self.take_alone(step, state);
+    fn execute_single(&self, step: NodeStep, state: &mut NodeState<P>) -> bool {
+        let taken = self.execute_step(step, state);
         state.canonicalise();
         taken
     }
 
     fn forced_next(&self, state: &mut NodeState<P>) -> Option<NodeStep> {
-        self.at_once(state)
+        self.eager_step(state)
     }
 
     fn put_in_order(&self, state: &mut NodeState<P>) {

@@ -116,7 +116,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
 
     /// A client executes a request from a local SM, and may start a transaction and wait for the end. Returns false,
     /// with no change, if a transaction is already in flight.
-    pub(super) fn run_asked(&self, state: &mut NodeState<P>, client: u8, asked: ClientRequest) -> bool {
+    pub(super) fn run_request(&self, state: &mut NodeState<P>, client: u8, asked: ClientRequest) -> bool {
         let block = self.block(asked.line);
         let first = self.first_cell(asked.line);
         let event = Event::Asked(of_block(asked.request, first));
@@ -126,7 +126,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         if held {
             let index = self.client_index(client, block);
             state.held[index].push_front(asked);
-            state.asks |= 1 << index;
+            state.outstanding |= 1 << index;
         }
         match (reply, asked.sm) {
             (Some(Answer::Fill { set, data }), Some(sm)) => {
@@ -144,7 +144,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// True if a request would start a transaction.
-    pub(super) fn must_ask(&self, state: &NodeState<P>, client: u8, asked: &ClientRequest) -> bool {
+    pub(super) fn starts_transaction(&self, state: &NodeState<P>, client: u8, asked: &ClientRequest) -> bool {
         let at = Node::Client(ModuleId(client));
         let block = self.block(asked.line);
         let mut slot = state.slots[self.index(at, block)].clone();
@@ -154,7 +154,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// A node handles a message from another node. Returns false, with no change, if the message must wait.
-    pub(super) fn take_told(
+    pub(super) fn deliver_between(
         &self,
         state: &mut NodeState<P>,
         (from, to, block): (Node, Node, u8),
@@ -176,7 +176,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     pub(super) fn evict(&self, state: &mut NodeState<P>, client: u8, block: usize) -> bool {
         let taken = self.step_at(state, Node::Client(ModuleId(client)), block, Event::Evict).is_some();
         if taken {
-            state.places &= !(1 << self.client_index(client, block));
+            state.occupied_ways &= !(1 << self.client_index(client, block));
             self.leave_if_gone(state, client, block);
         }
         taken

@@ -5,14 +5,14 @@
 //!
 //! - `state` defines a state, `host` carries out protocol steps, `step` enumerates the possible successors. `turn`
 //!   executes a client's requests in order.
-//! - `above` connects clients to the threads above them. `property` checks the invariants at every state.
+//! - `memory_system` connects clients to the threads above them. `property` checks the invariants at every state.
 //!
 //! Modelled: any latency for every message within the order declared for its class; eviction of a block or an L2 line
 //! at any time; queues with unlimited length, or with a given number of slots. Not modelled: memory latency.
 
-mod above;
 mod chart;
 mod host;
+mod memory_system;
 mod property;
 mod state;
 mod step;
@@ -87,9 +87,9 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
             slots: of_clients.chain(of_home).collect(),
             held: vec![VecDeque::new(); self.clients as usize * self.blocks],
             backlogs: vec![Backlog::default(); self.clients as usize],
-            crowded: vec![VecDeque::new(); self.clients as usize],
-            asks: 0,
-            places: 0,
+            awaiting_way: vec![VecDeque::new(); self.clients as usize],
+            outstanding: 0,
+            occupied_ways: 0,
             memory: vec![BlockValues::default(); self.blocks],
             messages: Vec::new(),
             merges: Vec::new(),
@@ -161,11 +161,11 @@ impl<P: Nodes> World for NodeMachine<'_, P> {
     }
 
     fn take(&self, step: step::NodeStep, state: &mut NodeState<P>) -> bool {
-        if !self.take_alone(step, state) {
+        if !self.execute_step(step, state) {
             return false;
         }
-        while let Some(step) = self.at_once(state) {
-            if !self.take_alone(step, state) {
+        while let Some(step) = self.eager_step(state) {
+            if !self.execute_step(step, state) {
                 state.break_with(super::Violation::Unexpected("a step that cannot wait was refused"));
             }
         }
@@ -174,7 +174,7 @@ impl<P: Nodes> World for NodeMachine<'_, P> {
     }
 
     fn violation(&self, state: &NodeState<P>, is_final: bool) -> Option<super::Violation> {
-        self.wrong_with(state, is_final)
+        self.violation_in(state, is_final)
     }
 
     fn final_states(&self, state: &NodeState<P>) -> Vec<FinalState> {

@@ -10,7 +10,7 @@ use tombolo_protocol::nodes::{Node, Nodes, Standing};
 use tombolo_types::{Mask, ModuleId};
 
 impl<P: Nodes> NodeMachine<'_, P> {
-    pub(super) fn wrong_with(&self, state: &NodeState<P>, is_final: bool) -> Option<Violation> {
+    pub(super) fn violation_in(&self, state: &NodeState<P>, is_final: bool) -> Option<Violation> {
         let done = (0..state.fronts.threads.len()).all(|thread| self.instruction(state, thread).is_none());
         let rests = state.messages.is_empty()
             && state.merges.is_empty()
@@ -18,7 +18,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
             && state.fronts.registers.iter().all(|register| register.awaits.is_none())
             && !state.slots.iter().any(P::is_busy);
         let stuck = is_final && !(done && rests);
-        let of_blocks = || (0..self.blocks).find_map(|block| self.wrong_with_block(state, block));
+        let of_blocks = || (0..self.blocks).find_map(|block| self.block_violation(state, block));
         state.broken.or_else(|| stuck.then_some(Violation::Deadlock)).or_else(of_blocks)
     }
 
@@ -34,7 +34,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         P::above(&state.slots[self.client_index(client.0, block)]).copied().unwrap_or_default()
     }
 
-    fn wrong_with_block(&self, state: &NodeState<P>, block: usize) -> Option<Violation> {
+    fn block_violation(&self, state: &NodeState<P>, block: usize) -> Option<Violation> {
         // A client with a transaction in flight grants no access to the block; the home may already know about its end.
         let at_rest = |client: ModuleId| !P::is_busy(&state.slots[self.client_index(client.0, block)]);
         let all = || self.clients().map(|client| (client, self.standing(state, client, block)));

@@ -76,11 +76,11 @@ pub(in crate::explore) struct NodeState<P: Nodes> {
     /// Requests that lack a miss register, by client.
     pub(super) backlogs: Vec<Backlog<ClientRequest>>,
     /// Blocks with requests that wait for a way, by client, in order.
-    pub(super) crowded: Vec<VecDeque<u8>>,
+    pub(super) awaiting_way: Vec<VecDeque<u8>>,
     /// Blocks with an outstanding request from a client to the home, by bit: client × blocks + block.
-    pub(super) asks: u64,
-    /// Blocks that occupy a way if ways are limited, indexed like `asks`.
-    pub(super) places: u64,
+    pub(super) outstanding: u64,
+    /// Blocks that occupy a way if ways are limited, indexed like `outstanding`.
+    pub(super) occupied_ways: u64,
     /// The host's memory by block.
     pub(super) memory: Vec<BlockValues>,
     /// Messages in flight; within a channel in send order.
@@ -97,9 +97,9 @@ impl<P: Nodes> Default for NodeState<P> {
             slots: Vec::new(),
             held: Vec::new(),
             backlogs: Vec::new(),
-            crowded: Vec::new(),
-            asks: 0,
-            places: 0,
+            awaiting_way: Vec::new(),
+            outstanding: 0,
+            occupied_ways: 0,
             memory: Vec::new(),
             messages: Vec::new(),
             merges: Vec::new(),
@@ -115,9 +115,9 @@ impl<P: Nodes> Clone for NodeState<P> {
             slots: self.slots.clone(),
             held: self.held.clone(),
             backlogs: self.backlogs.clone(),
-            crowded: self.crowded.clone(),
-            asks: self.asks,
-            places: self.places,
+            awaiting_way: self.awaiting_way.clone(),
+            outstanding: self.outstanding,
+            occupied_ways: self.occupied_ways,
             memory: self.memory.clone(),
             messages: self.messages.clone(),
             merges: self.merges.clone(),
@@ -130,9 +130,9 @@ impl<P: Nodes> Clone for NodeState<P> {
         self.slots.clone_from(&from.slots);
         self.held.clone_from(&from.held);
         self.backlogs.clone_from(&from.backlogs);
-        self.crowded.clone_from(&from.crowded);
-        self.asks = from.asks;
-        self.places = from.places;
+        self.awaiting_way.clone_from(&from.awaiting_way);
+        self.outstanding = from.outstanding;
+        self.occupied_ways = from.occupied_ways;
         self.memory.clone_from(&from.memory);
         self.messages.clone_from(&from.messages);
         self.merges.clone_from(&from.merges);
@@ -146,9 +146,9 @@ impl<P: Nodes> Hash for NodeState<P> {
         self.slots.hash(hasher);
         self.held.hash(hasher);
         self.backlogs.hash(hasher);
-        self.crowded.hash(hasher);
-        self.asks.hash(hasher);
-        self.places.hash(hasher);
+        self.awaiting_way.hash(hasher);
+        self.outstanding.hash(hasher);
+        self.occupied_ways.hash(hasher);
         self.memory.hash(hasher);
         self.messages.hash(hasher);
         self.merges.hash(hasher);

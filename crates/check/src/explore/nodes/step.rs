@@ -47,7 +47,7 @@ pub(in crate::explore) enum DeliveryEviction {
 
 impl<P: Nodes> NodeMachine<'_, P> {
     pub(super) fn possible(&self, state: &NodeState<P>) -> Vec<NodeStep> {
-        if let Some(step) = self.at_once(state) {
+        if let Some(step) = self.eager_step(state) {
             return vec![step];
         }
         let mut steps = Vec::new();
@@ -148,7 +148,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     /// messages to a client are unordered, a later message may be sent and overtake. With limited queue slots no
     /// delivery commutes, because it might have to wait. With limited client resources none does either: a freed
     /// resource goes to the requests that have arrived by then.
-    pub(super) fn at_once(&self, state: &NodeState<P>) -> Option<NodeStep> {
+    pub(super) fn eager_step(&self, state: &NodeState<P>) -> Option<NodeStep> {
         let is_limited = self.config.slots.is_some() || self.config.room.is_some();
         if !self.config.reductions.eager || is_limited || state.broken.is_some() {
             return None;
@@ -184,7 +184,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// Executes a single `step`. Returns false if it must wait: then `state` is unusable.
-    pub(super) fn take_alone(&self, step: NodeStep, state: &mut NodeState<P>) -> bool {
+    pub(super) fn execute_step(&self, step: NodeStep, state: &mut NodeState<P>) -> bool {
         let (queued, ends) = (self.queued(state), self.is_end(state, step));
         let taken = match step {
             NodeStep::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
@@ -246,7 +246,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 self.offer(state, client, asked);
                 true
             }
-            NodeMessage::Between { from, to, block, message } => self.take_told(state, (from, to, block), message),
+            NodeMessage::Between { from, to, block, message } => {
+                self.deliver_between(state, (from, to, block), message)
+            }
             NodeMessage::Fill { sm, line, mask, data } => {
                 self.take_l1_fill(state, sm, line, mask, data);
                 if self.is_host(sm) {

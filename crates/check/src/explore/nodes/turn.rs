@@ -13,7 +13,7 @@ enum MissingResource {
     /// A miss register.
     Register,
     /// A way: every block that occupies a way is busy.
-    Place,
+    Way,
 }
 
 /// A single client.
@@ -31,12 +31,12 @@ impl<P: Nodes> Backlogged for ClientHost<'_, '_, P> {
     }
 
     fn take(&mut self, asked: &ClientRequest) -> bool {
-        match self.machine.take_asked(self.state, self.client, asked, false) {
+        match self.machine.serve_request(self.state, self.client, asked, false) {
             Ok(()) => true,
             Err(MissingResource::Register) => false,
-            Err(MissingResource::Place) => {
+            Err(MissingResource::Way) => {
                 let block = self.machine.block(asked.line);
-                self.machine.await_place(self.state, self.client, block, VecDeque::from([*asked]));
+                self.machine.await_way(self.state, self.client, block, VecDeque::from([*asked]));
                 true
             }
         }
@@ -88,7 +88,7 @@ impl<P: Nodes> Arrival for ClientArrival<'_, '_, P> {
         if !P::is_busy(&state.slots[index]) {
             machine.make_room(state, *client, self.asked)?;
         }
-        Ok(if machine.run_asked(state, *client, *self.asked) { Tried::Taken } else { Tried::Stalled })
+        Ok(if machine.run_request(state, *client, *self.asked) { Tried::Taken } else { Tried::Stalled })
     }
 }
 
@@ -122,7 +122,7 @@ impl<P: Nodes> Resuming for IdleBlock<'_, '_, P> {
 
     fn take(&mut self, asked: &ClientRequest, _: bool) -> Option<Taken> {
         let ClientHost { machine, state, client } = &mut self.at;
-        match machine.take_asked(state, *client, asked, true) {
+        match machine.serve_request(state, *client, asked, true) {
             Ok(()) => Some(Taken::Yes),
             Err(lack) => {
                 self.lack = Some(lack);
@@ -138,7 +138,7 @@ impl<P: Nodes> Resuming for IdleBlock<'_, '_, P> {
     fn defer(&mut self, deferred: VecDeque<ClientRequest>) {
         match self.lack.expect("a request is deferred for what it lacks") {
             MissingResource::Register => self.queue.extend(deferred),
-            MissingResource::Place => self.at.machine.await_place(self.at.state, self.at.client, self.block, deferred),
+            MissingResource::Way => self.at.machine.await_way(self.at.state, self.at.client, self.block, deferred),
         }
     }
 }
@@ -150,7 +150,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// A client serves a request in order; `again` is set on retry.
-    fn take_asked(
+    fn serve_request(
         &self,
         state: &mut NodeState<P>,
         client: u8,
@@ -168,35 +168,37 @@ impl<P: Nodes> NodeMachine<'_, P> {
     fn make_room(&self, state: &mut NodeState<P>, client: u8, asked: &ClientRequest) -> Result<(), MissingResource> {
         let Some(room) = self.config.room else { return Ok(()) };
         let of_client = |bits: u64| bits >> self.client_index(client, 0) & ((1 << self.blocks) - 1);
-        if of_client(state.asks).count_ones() >= u32::from(room.registers) && self.must_ask(state, client, asked) {
+        if of_client(state.outstanding).count_ones() >= u32::from(room.registers)
+            && self.starts_transaction(state, client, asked)
+        {
             return Err(MissingResource::Register);
         }
         let (Some(ways), block) = (room.ways, self.block(asked.line)) else { return Ok(()) };
-        let places = of_client(state.places);
-        if places >> block & 1 == 0 && places.count_ones() >= u32::from(ways) {
+        let occupied_ways = of_client(state.occupied_ways);
+        if occupied_ways >> block & 1 == 0 && occupied_ways.count_ones() >= u32::from(ways) {
             let is_idle = |other: &usize| {
                 let index = self.client_index(client, *other);
-                places >> other & 1 != 0 && !P::is_busy(&state.slots[index]) && state.held[index].is_empty()
+                occupied_ways >> other & 1 != 0 && !P::is_busy(&state.slots[index]) && state.held[index].is_empty()
             };
-            let victim = (0..self.blocks).find(is_idle).ok_or(MissingResource::Place)?;
+            let victim = (0..self.blocks).find(is_idle).ok_or(MissingResource::Way)?;
             self.evict(state, client, victim);
         }
-        state.places |= 1 << self.client_index(client, block);
+        state.occupied_ways |= 1 << self.client_index(client, block);
         Ok(())
     }
 
     /// Lets all waiting requests for a block wait for a way.
-    fn await_place(&self, state: &mut NodeState<P>, client: u8, block: usize, requests: VecDeque<ClientRequest>) {
+    fn await_way(&self, state: &mut NodeState<P>, client: u8, block: usize, requests: VecDeque<ClientRequest>) {
         state.held[self.client_index(client, block)].extend(requests);
-        state.crowded[client as usize].push_back(block as u8);
+        state.awaiting_way[client as usize].push_back(block as u8);
     }
 
     /// Continues after a block's transaction may have ended: waiting requests run.
     pub(super) fn settle_block(&self, state: &mut NodeState<P>, client: u8, block: usize) {
         let index = self.client_index(client, block);
         if !P::is_busy(&state.slots[index]) {
-            state.asks &= !(1 << index);
-            if !state.crowded[client as usize].contains(&(block as u8)) {
+            state.outstanding &= !(1 << index);
+            if !state.awaiting_way[client as usize].contains(&(block as u8)) {
                 self.resume(state, client, [block as u8]);
             }
         }
@@ -211,10 +213,10 @@ impl<P: Nodes> NodeMachine<'_, P> {
             return;
         }
         if !P::holds(&state.slots[index]) && state.held[index].is_empty() {
-            state.places &= !(1 << index);
+            state.occupied_ways &= !(1 << index);
         }
-        let crowded = std::mem::take(&mut state.crowded[client as usize]);
-        self.resume(state, client, crowded);
+        let awaiting_way = std::mem::take(&mut state.awaiting_way[client as usize]);
+        self.resume(state, client, awaiting_way);
     }
 
     /// Retries the parked requests of several blocks, block by block. Requests that still lack a register return to the

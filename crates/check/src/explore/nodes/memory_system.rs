@@ -1,6 +1,6 @@
 //! Interface between clients and the threads above them.
 
-use super::super::below::MemorySystem;
+use super::super::memory_system::MemorySystem;
 use super::super::scene::Scene;
 use super::super::state::{FlatRegister, FrontEnds, Violation};
 use super::super::values::Values;
