@@ -129,7 +129,7 @@ impl Chart {
 
     /// True if a line belongs to the test's regions.
     fn shows(&self, line: Line) -> bool {
-        self.setup.spots.iter().any(|spot| spot.line.0 / self.setup.region == line.0 / self.setup.region)
+        self.setup.addresses.iter().any(|address| address.line.0 / self.setup.region == line.0 / self.setup.region)
     }
 
     fn request(&self, body: &LineRequest<Values>) -> String {
@@ -161,8 +161,9 @@ impl Chart {
     }
 
     fn on_line(&self, line: Line) -> impl Iterator<Item = (&str, Value, Address)> + '_ {
-        let all = self.setup.program.locations.iter().zip(&self.setup.spots);
-        all.filter(move |(_, spot)| spot.line == line).map(|(one, spot)| (one.name.as_str(), one.initial, *spot))
+        let all = self.setup.program.locations.iter().zip(&self.setup.addresses);
+        all.filter(move |(_, address)| address.line == line)
+            .map(|(one, address)| (one.name.as_str(), one.initial, *address))
     }
 
     fn names(&self, line: Line) -> String {
@@ -171,9 +172,9 @@ impl Chart {
     }
 
     fn contents(&self, line: Line, mask: Mask, data: Values) -> String {
-        let within = self.on_line(line).filter(|(_, _, spot)| mask.overlaps(spot.cell.mask()));
+        let within = self.on_line(line).filter(|(_, _, address)| mask.overlaps(address.cell.mask()));
         let shown: Vec<String> =
-            within.map(|(name, initial, spot)| format!("{name}={}", data.value(spot.cell, initial))).collect();
+            within.map(|(name, initial, address)| format!("{name}={}", data.value(address.cell, initial))).collect();
         if shown.is_empty() { format!("other bytes of {}", self.names(line)) } else { shown.join(",") }
     }
 

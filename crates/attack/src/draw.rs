@@ -48,9 +48,9 @@ impl Setup {
             has_host: false,
             settings,
             homes,
-            spots: Vec::new(),
+            addresses: Vec::new(),
             posts: Vec::new(),
-            manners: Vec::new(),
+            pacings: Vec::new(),
             ranks: Vec::new(),
             lead: usize::from(dice.percent(60)),
             noise: Vec::new(),
@@ -60,10 +60,10 @@ impl Setup {
         if design.has_host() {
             host::add(&mut setup, percent, seed);
         }
-        setup.spots = spots(&setup, dice);
+        setup.addresses = addresses(&setup, dice);
         setup.posts = posts(&setup, dice);
         setup.ranks = ranks(program, dice);
-        setup.manners = manners(&setup, aim, dice);
+        setup.pacings = pacings(&setup, aim, dice);
         setup.noise = noise(&setup, aim, dice);
         setup.noise.extend(warmers(&setup, aim, dice));
         setup.skews = skews(&setup, aim, dice);
@@ -96,21 +96,21 @@ fn shuffled(count: usize, dice: &mut Dice) -> Vec<usize> {
 }
 
 /// Places each location on a separate page, or in the region, line or sector with an earlier location.
-fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Address> {
+fn addresses(setup: &Setup, dice: &mut Dice) -> Vec<Address> {
     let together = dice.pick(&[0, 40, 80]);
-    let mut spots: Vec<Address> = Vec::new();
+    let mut addresses: Vec<Address> = Vec::new();
     for page in 0..setup.program.locations.len() as u64 {
         let alone = Address { line: first_line(setup, page, dice), cell: LineCell(dice.below(CELLS) as u8) };
-        let beside = |dice: &mut Dice| {
-            let Address { line, .. } = spots[dice.below(spots.len())];
+        let near_earlier = |dice: &mut Dice| {
+            let Address { line, .. } = addresses[dice.below(addresses.len())];
             let first = line.0 - line.0 % setup.region;
             let line = if dice.percent(40) { line } else { Line(first + dice.below(setup.region as usize) as u64) };
             Address { line, cell: LineCell(dice.below(CELLS) as u8) }
         };
-        let spot = if !spots.is_empty() && dice.percent(together) { beside(dice) } else { alone };
-        spots.push(if spots.contains(&spot) { alone } else { spot });
+        let address = if !addresses.is_empty() && dice.percent(together) { near_earlier(dice) } else { alone };
+        addresses.push(if addresses.contains(&address) { alone } else { address });
     }
-    spots
+    addresses
 }
 
 /// A line in a page: mostly in its first region, therefore sets and slices often coincide.
@@ -140,20 +140,20 @@ fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
 
 /// Delays before some instructions, with a common scale per run from a few cycles to tens of microseconds; some loads
 /// poll. In a race the thread without a thread to wait for may begin late, after copies have been cached.
-fn manners(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Vec<Pacing>> {
+fn pacings(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Vec<Pacing>> {
     let scale = logarithmic(dice, 1, if aim == RunFocus::Race { 8 } else { 14 }) as usize;
     let delayed = dice.pick(&[10, 40, 80]);
     let polls = if aim == RunFocus::Race { dice.pick(&[80, 100]) } else { dice.pick(&[0, 70]) };
     let late = if aim == RunFocus::Race && dice.percent(80) { logarithmic(dice, 1_024, 5) as u32 } else { 0 };
-    let manner = |dice: &mut Dice| Pacing {
+    let pacing = |dice: &mut Dice| Pacing {
         delay: if dice.percent(delayed) { dice.below(scale + 1) as u32 } else { 0 },
         polls: dice.percent(polls),
     };
     let mut all: Vec<Vec<Pacing>> =
-        setup.program.threads.iter().map(|thread| thread.code.iter().map(|_| manner(dice)).collect()).collect();
+        setup.program.threads.iter().map(|thread| thread.code.iter().map(|_| pacing(dice)).collect()).collect();
     let first = all.iter_mut().zip(&setup.ranks).find(|(_, rank)| **rank == 0);
-    if let Some(manner) = first.and_then(|(manners, _)| manners.first_mut()) {
-        manner.delay += late;
+    if let Some(pacing) = first.and_then(|(pacings, _)| pacings.first_mut()) {
+        pacing.delay += late;
     }
     all
 }
@@ -194,8 +194,8 @@ fn warmers(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Noise> {
     let scope = dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
     let order = if dice.percent(50) { Order::WEAK } else { Order::relaxed(scope) };
     let (times, pause) = (dice.pick(&[1, 1, 4, 16]), logarithmic(dice, 1, 10) as u32);
-    let once = |spot: &Address| [NoiseOp::Load(spot.line, Mask::ALL, order), NoiseOp::Delay(pause)];
-    let mut ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.spots.iter().flat_map(once)).collect();
+    let once = |address: &Address| [NoiseOp::Load(address.line, Mask::ALL, order), NoiseOp::Delay(pause)];
+    let mut ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.addresses.iter().flat_map(once)).collect();
     if dice.percent(25) {
         // Lines in other pages: their directory entries evict the entries of the test's lines.
         let other = |page: u64| NoiseOp::Load(Line(page * (setup.page_bytes / 128)), Mask::ALL, order);
@@ -238,8 +238,8 @@ fn slow(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<SlowPort> {
 /// Delays messages awaited by a release, or messages for removing copies before an acquire.
 fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
     let (reader, location) = if dice.percent(75) { victim(setup, dice) } else { any_load(setup, dice) };
-    let spot = setup.spot(location);
-    let home = setup.homes[(spot.line.0 * 128 / setup.page_bytes) as usize];
+    let address = setup.address(location);
+    let home = setup.homes[(address.line.0 * 128 / setup.page_bytes) as usize];
     let reader = module_of(setup, reader);
     let other = module_of(setup, dice.below(setup.program.threads.len()));
     let (source, target, class) = match dice.below(20) {
@@ -270,7 +270,7 @@ fn victim(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
 
 /// Any thread and any location.
 fn any_load(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
-    let location = dice.below(setup.spots.len()) as u16;
+    let location = dice.below(setup.addresses.len()) as u16;
     (dice.below(setup.program.threads.len()), Location(location))
 }
 
@@ -336,7 +336,7 @@ fn noise_op(setup: &Setup, scale: usize, dice: &mut Dice) -> NoiseOp {
 
 /// A test line, a line in the test's regions, or any other line.
 fn noise_line(setup: &Setup, dice: &mut Dice) -> Line {
-    let Address { line, .. } = setup.spots[dice.below(setup.spots.len())];
+    let Address { line, .. } = setup.addresses[dice.below(setup.addresses.len())];
     let lines = setup.page_bytes / 128;
     match dice.below(10) {
         0..4 => line,

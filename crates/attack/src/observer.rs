@@ -129,7 +129,7 @@ impl State {
         let Some(at) = warp.bound[usize::from(result)] else { return };
         let thread = warp.part.thread;
         let location = context.location(thread, at);
-        let value = data.value(context.setup.spot(location).cell, context.initial(location));
+        let value = data.value(context.setup.address(location).cell, context.initial(location));
         match self.results.get_mut(thread) {
             Some(results) => results[at] = Some(value),
             None => self.memory[at] = Some(value),
@@ -142,7 +142,7 @@ impl State {
     /// Advances a test warp: returns the instruction issued at this point.
     fn issue(&mut self, slot: WarpSlot) -> Option<(usize, WarpOp)> {
         let warp = self.warps.get_mut(&slot)?;
-        let act = *warp.part.acts.get(warp.next)?;
+        let act = *warp.part.operations.get(warp.next)?;
         warp.next += usize::from(!matches!(act, WarpOp::Polls(_)));
         Some((warp.part.thread, act))
     }
@@ -203,7 +203,7 @@ impl Watch<Values> for Arc<Observer> {
             return;
         }
         if let Some(warp) = self.state().warps.get_mut(&slot)
-            && let Some(WarpOp::Polls(_)) = warp.part.acts.get(warp.next)
+            && let Some(WarpOp::Polls(_)) = warp.part.operations.get(warp.next)
         {
             warp.next += 1;
         }
@@ -213,12 +213,12 @@ impl Watch<Values> for Arc<Observer> {
         let state = &mut *self.state();
         // An atomic reserves its result slot at this call; its update is requested later.
         let Some(warp) = state.warps.get_mut(&slot) else { return };
-        let at = match warp.part.acts.get(warp.next) {
+        let at = match warp.part.operations.get(warp.next) {
             Some(WarpOp::Load(at) | WarpOp::Polls(at) | WarpOp::Atomic(at)) => *at,
             Some(WarpOp::Store(_)) | None => return,
         };
         warp.bound[usize::from(result)] = Some(at);
-        if !matches!(warp.part.acts[warp.next], WarpOp::Atomic(_)) {
+        if !matches!(warp.part.operations[warp.next], WarpOp::Atomic(_)) {
             state.issue(slot);
         }
     }

@@ -185,11 +185,11 @@ pub struct Setup {
     /// By page: its home.
     pub homes: Vec<ModuleId>,
     /// By location: its address.
-    pub spots: Vec<Address>,
+    pub addresses: Vec<Address>,
     /// By kernel of the test, then by CTA ([`Setup::ctas`]): the SM for each CTA.
     pub posts: Vec<Vec<Post>>,
     /// By thread, then instruction: its pacing.
-    pub manners: Vec<Vec<Pacing>>,
+    pub pacings: Vec<Vec<Pacing>>,
     /// Rank by thread: a thread polls only for stores by threads with a smaller rank, therefore no wait cycle arises.
     pub ranks: Vec<usize>,
     /// Kernels executed before the test's kernels.
@@ -270,8 +270,8 @@ impl Setup {
     }
 
     /// Address of a location.
-    pub fn spot(&self, location: Location) -> Address {
-        self.spots[usize::from(location.0)]
+    pub fn address(&self, location: Location) -> Address {
+        self.addresses[usize::from(location.0)]
     }
 
     /// Total additional delay for a packet.
@@ -300,9 +300,10 @@ impl Setup {
                 );
             }
         }
-        for (location, spot) in self.program.locations.iter().zip(&self.spots) {
-            let home = self.homes[(spot.line.0 * 128 / self.page_bytes) as usize];
-            text += &format!("{} in {}, cell {}, home module {}\n", location.name, spot.line, spot.cell.0, home.0);
+        for (location, address) in self.program.locations.iter().zip(&self.addresses) {
+            let home = self.homes[(address.line.0 * 128 / self.page_bytes) as usize];
+            text +=
+                &format!("{} in {}, cell {}, home module {}\n", location.name, address.line, address.cell.0, home.0);
         }
         self.describe_extras(&mut text);
         let settings: Vec<String> =
@@ -312,9 +313,9 @@ impl Setup {
     }
 
     fn describe_extras(&self, text: &mut String) {
-        for (thread, manners) in self.manners.iter().enumerate() {
+        for (thread, pacings) in self.pacings.iter().enumerate() {
             for (at, Pacing { delay, polls }) in
-                manners.iter().enumerate().filter(|(_, one)| **one != Pacing::default())
+                pacings.iter().enumerate().filter(|(_, one)| **one != Pacing::default())
             {
                 let polls = if *polls { ", polls" } else { "" };
                 *text += &format!("thread {thread}, instruction {at}: {delay} arithmetic instructions before{polls}\n");

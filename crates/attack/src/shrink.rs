@@ -58,7 +58,7 @@ impl Minimiser<'_> {
         );
         smaller |= self.each(|setup| setup.program.threads.len(), remove_thread);
         smaller |= self.each(instructions, remove_instruction);
-        smaller |= self.each(instructions, |setup, at| *manner(setup, at) = Pacing::default());
+        smaller |= self.each(instructions, |setup, at| *pacing(setup, at) = Pacing::default());
         smaller |= self.each(noise_ops, remove_noise_op);
         smaller |= self.attempt(remove_lead);
         smaller && self.tries < before && self.tries > 0
@@ -118,9 +118,9 @@ fn place(setup: &Setup, mut number: usize) -> (usize, usize) {
     unreachable!("numbers count instructions")
 }
 
-fn manner(setup: &mut Setup, number: usize) -> &mut Pacing {
+fn pacing(setup: &mut Setup, number: usize) -> &mut Pacing {
     let (thread, at) = place(setup, number);
-    &mut setup.manners[thread][at]
+    &mut setup.pacings[thread][at]
 }
 
 fn remove_instruction(setup: &mut Setup, number: usize) {
@@ -128,14 +128,14 @@ fn remove_instruction(setup: &mut Setup, number: usize) {
     // Every thread must reach every boundary.
     if !matches!(setup.program.threads[thread].code[at], Instruction::KernelBoundary) {
         setup.program.threads[thread].code.remove(at);
-        setup.manners[thread].remove(at);
+        setup.pacings[thread].remove(at);
     }
 }
 
 fn remove_thread(setup: &mut Setup, thread: usize) {
     let before = Setup::ctas(&setup.program);
     setup.program.threads.remove(thread);
-    setup.manners.remove(thread);
+    setup.pacings.remove(thread);
     setup.ranks.remove(thread);
     let after = Setup::ctas(&setup.program);
     for posts in &mut setup.posts {

@@ -32,7 +32,7 @@ pub(crate) struct ThreadBinding {
     /// Thread of the warp; for the warp that reads final memory, the total number of threads.
     pub(crate) thread: usize,
     /// Warp operations.
-    pub(crate) acts: Vec<WarpOp>,
+    pub(crate) operations: Vec<WarpOp>,
 }
 
 /// Identifies a warp: kernel, module, rank of the CTA within the module, index within the CTA.
@@ -103,7 +103,7 @@ impl Warp {
     }
 
     fn act(&mut self, act: WarpOp) {
-        self.part.get_or_insert_default().acts.push(act);
+        self.part.get_or_insert_default().operations.push(act);
     }
 
     fn noise(ops: &[NoiseOp]) -> Warp {
@@ -162,7 +162,7 @@ impl<'a> StreamWriter<'a> {
         let Instruction::Load { order, location, .. } = self.scripts[thread].code[at] else { return None };
         let strong = matches!(order.semantics, Semantics::Relaxed | Semantics::Acquire);
         let mut code = self.scripts.iter().flat_map(|script| &script.code);
-        if !self.setup.manners[thread][at].polls
+        if !self.setup.pacings[thread][at].polls
             || !strong
             || code.any(|instruction| matches!(instruction, Instruction::Barrier { .. }))
         {
@@ -199,7 +199,7 @@ impl<'a> StreamWriter<'a> {
 
     /// Stream of a thread in a test kernel.
     fn warp(&self, thread: usize, kernel: usize) -> Warp {
-        let part = ThreadBinding { thread, acts: Vec::new() };
+        let part = ThreadBinding { thread, operations: Vec::new() };
         let mut warp = Warp { part: Some(part), ..Warp::default() };
         for at in 0..self.scripts[thread].code.len() {
             if self.kernels[thread][at] == kernel {
@@ -210,7 +210,7 @@ impl<'a> StreamWriter<'a> {
     }
 
     fn instruction(&self, warp: &mut Warp, thread: usize, at: usize) {
-        let Pacing { delay, .. } = self.setup.manners[thread][at];
+        let Pacing { delay, .. } = self.setup.pacings[thread][at];
         warp.delay(delay);
         self.scripts[thread].needs(at).into_iter().for_each(|needed| warp.await_result(needed));
         match self.scripts[thread].code[at] {
@@ -261,13 +261,13 @@ impl<'a> StreamWriter<'a> {
     }
 
     fn access(&self, warp: &mut Warp, location: Location) -> Accesses {
-        let spot = self.setup.spot(location);
-        warp.accesses(spot.line, spot.cell.mask())
+        let address = self.setup.address(location);
+        warp.accesses(address.line, address.cell.mask())
     }
 
     /// Reads every location at run end.
     fn reader(&self) -> Warp {
-        let part = ThreadBinding { thread: self.scripts.len(), acts: Vec::new() };
+        let part = ThreadBinding { thread: self.scripts.len(), operations: Vec::new() };
         let mut warp = Warp { part: Some(part), ..Warp::default() };
         for location in 0..self.setup.program.locations.len() {
             let accesses = self.access(&mut warp, Location(location as u16));
@@ -292,7 +292,7 @@ impl<'a> StreamWriter<'a> {
     /// Host phase for a thread's instruction, if it accesses memory.
     fn phase(&self, (thread, at): (usize, usize)) -> Option<(ThreadBinding, HostPhase)> {
         let bytes = |location: Location| {
-            let Address { line, cell } = self.setup.spot(location);
+            let Address { line, cell } = self.setup.address(location);
             let first = line.0 * LINE.bytes() + u64::from(cell.mask().0.trailing_zeros()) * LINE.grain();
             std::iter::once(first..first + LINE.grain()).collect()
         };
@@ -305,7 +305,7 @@ impl<'a> StreamWriter<'a> {
             }
             _ => return None,
         };
-        Some((ThreadBinding { thread, acts: vec![act] }, phase))
+        Some((ThreadBinding { thread, operations: vec![act] }, phase))
     }
 
     /// The CTAs for a kernel of the run.
