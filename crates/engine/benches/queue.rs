@@ -26,28 +26,28 @@ impl Queue for EventQueue<Message> {
 }
 
 /// Wrapper that reverses the order of events: the largest is handled first.
-struct Latest(Event<Message>);
+struct ReversedEvent(Event<Message>);
 
-impl PartialEq for Latest {
+impl PartialEq for ReversedEvent {
     fn eq(&self, other: &Self) -> bool {
         self.0.key() == other.0.key()
     }
 }
-impl Eq for Latest {}
-impl PartialOrd for Latest {
+impl Eq for ReversedEvent {}
+impl PartialOrd for ReversedEvent {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Latest {
+impl Ord for ReversedEvent {
     fn cmp(&self, other: &Self) -> Ordering {
         other.0.key().cmp(&self.0.key())
     }
 }
 
-impl Queue for BinaryHeap<Latest> {
+impl Queue for BinaryHeap<ReversedEvent> {
     fn push(&mut self, event: Event<Message>) {
-        BinaryHeap::push(self, Latest(event));
+        BinaryHeap::push(self, ReversedEvent(event));
     }
     fn pop(&mut self) -> Option<Event<Message>> {
         BinaryHeap::pop(self).map(|latest| latest.0)
@@ -125,7 +125,7 @@ fn steady<Q: Queue>(criterion: &mut Criterion, name: &str) {
 
 fn queues(criterion: &mut Criterion) {
     steady::<EventQueue<Message>>(criterion, "wheel");
-    steady::<BinaryHeap<Latest>>(criterion, "heap");
+    steady::<BinaryHeap<ReversedEvent>>(criterion, "heap");
 }
 
 criterion_group! {

@@ -16,7 +16,7 @@ const BARRIER: u64 = 10;
 
 /// Work done by partitions in some windows.
 #[derive(Clone, Copy)]
-pub(crate) struct Work<'a> {
+pub(crate) struct WindowLoads<'a> {
     /// Events per partition.
     pub(crate) loads: &'a [u64],
     /// Group of each partition.
@@ -26,21 +26,21 @@ pub(crate) struct Work<'a> {
 }
 
 /// Smallest number of threads, up to `most`, whose time is close to the best time for any number.
-pub(crate) fn fewest(work: Work<'_>, most: usize) -> usize {
+pub(crate) fn fewest(work: WindowLoads<'_>, most: usize) -> usize {
     let times: Vec<u64> = (1..=most).map(|threads| time(work, threads)).collect();
     let least = times.iter().copied().min().unwrap_or(0);
     1 + times.iter().position(|time| time * (100 - WORTHWHILE) <= least * 100).unwrap_or(0)
 }
 
 /// Time for the work on `threads` threads, in hundredths of an event.
-fn time(Work { loads, groups, windows }: Work<'_>, threads: usize) -> u64 {
+fn time(WindowLoads { loads, groups, windows }: WindowLoads<'_>, threads: usize) -> u64 {
     let barriers = if threads > 1 { windows * BARRIER * 100 } else { 0 };
     cost(loads, groups, &best(loads, groups, threads), threads) + barriers
 }
 
 /// Initial thread for each partition. Partitions go to threads in turn, because neighbours often have similar loads. If
 /// whole groups balance equally well, they stay together.
-pub(crate) fn first_dealing(groups: &[u16], threads: usize) -> Vec<u16> {
+pub(crate) fn initial_owners(groups: &[u16], threads: usize) -> Vec<u16> {
     let count = groups.len();
     let of_partitions: Vec<u16> = (0..count).map(|index| (index % threads) as u16).collect();
     let mut of_groups = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) fn first_dealing(groups: &[u16], threads: usize) -> Vec<u16> {
 
 /// Thread for each partition, after the current assignment `owners` produced `loads`. Keeps the assignment unless
 /// another one is clearly better.
-pub(crate) fn deal(loads: &[u64], groups: &[u16], owners: Vec<u16>, threads: usize) -> Vec<u16> {
+pub(crate) fn rebalance(loads: &[u64], groups: &[u16], owners: Vec<u16>, threads: usize) -> Vec<u16> {
     let cost = |owners: &Vec<u16>| cost(loads, groups, owners, threads);
     let best = best(loads, groups, threads);
     if cost(&best) * 100 < cost(&owners) * (100 - WORTHWHILE) { best } else { owners }
@@ -82,13 +82,13 @@ fn sizes(groups: &[u16]) -> impl Iterator<Item = usize> {
 }
 
 /// True if any group is divided among threads.
-pub(crate) fn splits(groups: &[u16], owners: &[u16]) -> bool {
+pub(crate) fn splits_group(groups: &[u16], owners: &[u16]) -> bool {
     groups.windows(2).zip(owners.windows(2)).any(|(group, owner)| group[0] == group[1] && owner[0] != owner[1])
 }
 
 /// Cost for an assignment, in hundredths of a partition's unit of work.
 fn cost(loads: &[u64], groups: &[u16], owners: &[u16], threads: usize) -> u64 {
-    let percent = if splits(groups, owners) { 100 + DIVIDED } else { 100 };
+    let percent = if splits_group(groups, owners) { 100 + DIVIDED } else { 100 };
     busiest(loads, owners, threads) * percent
 }
 
@@ -124,33 +124,33 @@ mod tests {
 
     #[test]
     fn threads_take_turns() {
-        assert_eq!(first_dealing(&GPUS[..3], 2), [0, 1, 0]);
-        assert_eq!(first_dealing(&APART[..3], 3), [0, 1, 2]);
+        assert_eq!(initial_owners(&GPUS[..3], 2), [0, 1, 0]);
+        assert_eq!(initial_owners(&APART[..3], 3), [0, 1, 2]);
     }
 
     #[test]
     fn groups_stay_whole_unless_that_is_uneven() {
-        assert_eq!(first_dealing(&GPUS, 2), [0, 0, 0, 1, 1, 1, 1]);
-        assert!(splits(&GPUS, &first_dealing(&GPUS, 4)));
+        assert_eq!(initial_owners(&GPUS, 2), [0, 0, 0, 1, 1, 1, 1]);
+        assert!(splits_group(&GPUS, &initial_owners(&GPUS, 4)));
     }
 
     #[test]
     fn shares_of_which_one_does_all_the_work_are_dealt_anew() {
-        let owners = deal(&[50, 50, 50, 1, 1, 0], &APART, vec![0, 0, 0, 1, 1, 1], 2);
+        let owners = rebalance(&[50, 50, 50, 1, 1, 0], &APART, vec![0, 0, 0, 1, 1, 1], 2);
         assert_eq!(busiest(&[50, 50, 50, 1, 1, 0], &owners, 2), 100);
     }
 
     #[test]
     fn shares_that_are_nearly_even_stay() {
         let owners = vec![0, 1, 0, 1];
-        assert_eq!(deal(&[50, 50, 52, 50], &APART[..4], owners.clone(), 2), owners);
-        assert_eq!(deal(&[0; 4], &APART[..4], owners.clone(), 2), owners, "also without any events");
+        assert_eq!(rebalance(&[50, 50, 52, 50], &APART[..4], owners.clone(), 2), owners);
+        assert_eq!(rebalance(&[0; 4], &APART[..4], owners.clone(), 2), owners, "also without any events");
     }
 
     #[test]
     fn a_thread_that_cannot_help_is_not_used() {
         let fewest =
-            |loads: &[u64], windows| fewest(Work { loads, groups: &APART[..loads.len()], windows }, loads.len());
+            |loads: &[u64], windows| fewest(WindowLoads { loads, groups: &APART[..loads.len()], windows }, loads.len());
         assert_eq!(fewest(&[900; 4], 10), 4);
         assert_eq!(fewest(&[900, 900, 900, 10], 10), 3, "one partition has hardly anything to do");
         assert_eq!(fewest(&[900, 10, 10, 10], 10), 1);
@@ -161,10 +161,10 @@ mod tests {
     #[test]
     fn a_group_is_divided_only_where_that_wins_more_than_it_costs() {
         let whole = vec![0, 0, 0, 1, 1, 1, 0];
-        let divided = deal(&[50, 50, 50, 1, 1, 0, 1], &GPUS, whole.clone(), 2);
+        let divided = rebalance(&[50, 50, 50, 1, 1, 0, 1], &GPUS, whole.clone(), 2);
         assert_eq!(busiest(&[50, 50, 50, 1, 1, 0, 1], &divided, 2), 100);
-        assert_eq!(deal(&[53, 53, 53, 50, 50, 50, 1], &GPUS, whole.clone(), 2), whole);
-        let again = deal(&[50, 50, 50, 52, 50, 50, 1], &GPUS, vec![0, 1, 0, 1, 0, 1, 0], 2);
-        assert!(!splits(&GPUS, &again), "{again:?}");
+        assert_eq!(rebalance(&[53, 53, 53, 50, 50, 50, 1], &GPUS, whole.clone(), 2), whole);
+        let again = rebalance(&[50, 50, 50, 52, 50, 50, 1], &GPUS, vec![0, 1, 0, 1, 0, 1, 0], 2);
+        assert!(!splits_group(&GPUS, &again), "{again:?}");
     }
 }

@@ -15,14 +15,14 @@ pub(crate) struct Barrier {
     /// Number of participating threads. Zero until [`Barrier::open`].
     parties: AtomicUsize,
     spins: u32,
-    arrived: Line<AtomicUsize>,
+    arrived: CachePadded<AtomicUsize>,
     /// Number of times the barrier has let threads pass.
-    generation: Line<AtomicU64>,
+    generation: CachePadded<AtomicU64>,
 }
 
 /// A value on a separate cache line: waiting for the value does not slow down any neighbours.
 #[repr(align(128))]
-pub(crate) struct Line<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
 impl Barrier {
     /// A barrier for at most `threads` threads, closed for all until [`Barrier::open`].
@@ -32,8 +32,8 @@ impl Barrier {
         Barrier {
             parties: AtomicUsize::new(0),
             spins: if threads > cores { 0 } else { SPINS },
-            arrived: Line(AtomicUsize::new(0)),
-            generation: Line(AtomicU64::new(0)),
+            arrived: CachePadded(AtomicUsize::new(0)),
+            generation: CachePadded(AtomicU64::new(0)),
         }
     }
 

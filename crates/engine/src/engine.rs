@@ -1,12 +1,12 @@
 //! The engine: partitions, event queues, and the windows in which partitions run side by side.
 
 use crate::event::Event;
-use crate::lane::Lane;
+use crate::lane::PartitionLane;
 use crate::lookahead::Lookahead;
 use crate::parallel;
 use crate::partition::Partition;
+use crate::run_threads::{RunThreads, Spare};
 use crate::share::{Ownership, Share};
-use crate::staff::{Spare, Staff};
 use crate::stopwatch::Stopwatch;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tombolo_types::{ComponentId, Ps};
@@ -23,7 +23,7 @@ pub const HORIZON: Ps = Ps(1 << 48);
 /// total order.
 pub struct Engine<P: Partition> {
     partitions: Vec<P>,
-    lanes: Vec<Lane<P::Message>>,
+    lanes: Vec<PartitionLane<P::Message>>,
     home: Vec<u16>,
     lookahead: Lookahead,
     /// Set while a run has begun and not ended: it is in progress, or a handler panicked.
@@ -62,7 +62,7 @@ impl<P: Partition> Engine<P> {
         for (component, &home) in home.iter().enumerate() {
             assert!(usize::from(home) < count, "component {component} has partition {home} of {count} as its home");
         }
-        let lanes = (0..count).map(|partition| Lane::new(partition, &home)).collect();
+        let lanes = (0..count).map(|partition| PartitionLane::new(partition, &home)).collect();
         Engine { partitions, lanes, home, lookahead, unfinished: false, ignores_load: false }
     }
 
@@ -116,13 +116,13 @@ impl<P: Partition> Engine<P> {
         self.unfinished = true;
         let before: Vec<u64> = self.lanes.iter().map(|lane| lane.events).collect();
         let map = Ownership { home: &self.home, lookahead: &self.lookahead };
-        let mut windows = Windows(vec![0; self.partitions.len()]);
-        let mut staff = Staff::new(spare, at_once, before.clone(), self.ignores_load);
+        let mut windows = WindowCounts(vec![0; self.partitions.len()]);
+        let mut run_threads = RunThreads::new(spare, at_once, before.clone(), self.ignores_load);
         loop {
             let (partitions, lanes) = (&mut self.partitions, &mut self.lanes);
-            let is_over = match staff.threads() {
-                1 => run_alone(partitions, lanes, map, &mut staff, &mut windows),
-                _ => parallel::run(partitions, lanes, map, &mut staff, &mut windows),
+            let is_over = match run_threads.threads() {
+                1 => run_alone(partitions, lanes, map, &mut run_threads, &mut windows),
+                _ => parallel::run(partitions, lanes, map, &mut run_threads, &mut windows),
             };
             if is_over {
                 break;
@@ -157,9 +157,9 @@ impl<P: Partition> Engine<P> {
 }
 
 /// Windows in a run, by thread count, starting with one.
-pub(crate) struct Windows(Vec<u64>);
+pub(crate) struct WindowCounts(Vec<u64>);
 
-impl Windows {
+impl WindowCounts {
     /// Counts windows executed on `threads` threads.
     pub(crate) fn add(&mut self, threads: usize, windows: u64) {
         self.0[threads - 1] += windows;
@@ -181,10 +181,10 @@ impl Windows {
 /// threads join. Returns true if none is left. A handler's panic continues from here, after all lanes are restored.
 fn run_alone<P: Partition>(
     partitions: &mut [P],
-    lanes: &mut Vec<Lane<P::Message>>,
+    lanes: &mut Vec<PartitionLane<P::Message>>,
     map: Ownership<'_>,
-    staff: &mut Staff<'_>,
-    windows: &mut Windows,
+    run_threads: &mut RunThreads<'_>,
+    windows: &mut WindowCounts,
 ) -> bool {
     let count = partitions.len();
     let mut share = Share::new(0, &vec![0; count], 1, map);
@@ -201,11 +201,11 @@ fn run_alone<P: Partition>(
             windows.add(1, 1);
             share.run_window(map.window_end(start, true));
             let all = windows.all();
-            if !all.is_multiple_of(parallel::REVIEW) || !staff.may_change() {
+            if !all.is_multiple_of(parallel::REVIEW) || !run_threads.may_change() {
                 continue;
             }
             let presence = stopwatch.read().percent();
-            if staff.review(share.events(), all, &map.lookahead.groups, presence) {
+            if run_threads.review(share.events(), all, &map.lookahead.groups, presence) {
                 return false;
             }
             stopwatch = Stopwatch::start();

@@ -7,7 +7,7 @@ use tombolo_types::{ComponentId, Ps};
 const FOREIGN: u64 = u64::MAX;
 
 /// A partition's part in the engine.
-pub(crate) struct Lane<M> {
+pub(crate) struct PartitionLane<M> {
     pub(crate) queue: EventQueue<M>,
     /// Number of events sent so far, by component in the engine, or `FOREIGN`.
     sequences: Vec<u64>,
@@ -17,12 +17,12 @@ pub(crate) struct Lane<M> {
     pub(crate) last_event: Ps,
 }
 
-impl<M: Copy + Default> Lane<M> {
+impl<M: Copy + Default> PartitionLane<M> {
     /// Lane for partition `partition`.
-    pub(crate) fn new(partition: usize, home: &[u16]) -> Lane<M> {
+    pub(crate) fn new(partition: usize, home: &[u16]) -> PartitionLane<M> {
         let own = |&home: &u16| if usize::from(home) == partition { 0 } else { FOREIGN };
         let sequences = home.iter().map(own).collect();
-        Lane { queue: EventQueue::new(), sequences, events: 0, last_event: Ps::ZERO }
+        PartitionLane { queue: EventQueue::new(), sequences, events: 0, last_event: Ps::ZERO }
     }
 
     /// Time of the first waiting event, or [`Ps::NEVER`].
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "component 0 has sent 2^32 events")]
     fn the_last_sequence_number_is_given_once() {
-        let mut lane = Lane::<()>::new(0, &[0]);
+        let mut lane = PartitionLane::<()>::new(0, &[0]);
         lane.sequences[0] = u64::from(u32::MAX);
         assert_eq!(lane.next_sequence(ComponentId(0)), u32::MAX);
         lane.next_sequence(ComponentId(0));
@@ -70,6 +70,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "component 1 sends, but its partition is not the one that runs")]
     fn a_component_of_another_partition_cannot_send() {
-        Lane::<()>::new(0, &[0, 1]).next_sequence(ComponentId(1));
+        PartitionLane::<()>::new(0, &[0, 1]).next_sequence(ComponentId(1));
     }
 }

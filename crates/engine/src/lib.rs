@@ -15,7 +15,7 @@
 //!
 //! Read next: [`Partition`] and [`Outbox`] (`partition.rs`) for a model's view of the engine, and [`EventQueue`]
 //! (`queue.rs`) for the time wheel. Then read [`Engine`] (`engine.rs`) for windows on one thread, `parallel.rs` for
-//! windows on several threads, and `staff.rs` for the thread count. The crate `model` holds the hardware.
+//! windows on several threads, and `run_threads.rs` for the thread count. The crate `model` holds the hardware.
 
 mod balance;
 mod barrier;
@@ -29,8 +29,8 @@ mod parallel;
 mod partition;
 mod prefetch;
 mod queue;
+mod run_threads;
 mod share;
-mod staff;
 mod stopwatch;
 
 pub use engine::{Engine, EngineStats, HORIZON};
@@ -39,4 +39,4 @@ pub use lookahead::Lookahead;
 pub use partition::{Outbox, Partition};
 pub use prefetch::{HOST_LINE, prefetch};
 pub use queue::EventQueue;
-pub use staff::Spare;
+pub use run_threads::Spare;

@@ -7,13 +7,13 @@
 //! threads.
 
 use crate::balance;
-use crate::barrier::{Barrier, Line};
-use crate::engine::{HORIZON, Windows};
+use crate::barrier::{Barrier, CachePadded};
+use crate::engine::{HORIZON, WindowCounts};
 use crate::exchange::Exchange;
-use crate::lane::Lane;
+use crate::lane::PartitionLane;
 use crate::partition::Partition;
+use crate::run_threads::RunThreads;
 use crate::share::{Ownership, Share};
-use crate::staff::Staff;
 use crate::stopwatch::{Presence, Stopwatch};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -36,14 +36,14 @@ const LONGEST: Duration = Duration::from_millis(10);
 
 /// State shared between the threads in a run: the mailboxes, the current window, and the partitions that no thread
 /// owns.
-struct Crew<'a, 's, P: Partition> {
+struct Workers<'a, 's, P: Partition> {
     map: Ownership<'a>,
-    table: Mutex<Table<'a, 's, P>>,
+    shared: Mutex<SharedState<'a, 's, P>>,
     exchange: Exchange<P::Message>,
     /// Earliest event by thread, waiting in its queues or sent in the last window.
-    earliest: Vec<Line<AtomicU64>>,
+    earliest: Vec<CachePadded<AtomicU64>>,
     /// End of the current window, or `OVER`.
-    end: Line<AtomicU64>,
+    end: CachePadded<AtomicU64>,
     /// Set if the shares are reviewed before the next window, although [`REVIEW`] windows have not passed.
     early: AtomicBool,
     /// Windows so far.
@@ -54,17 +54,17 @@ struct Crew<'a, 's, P: Partition> {
 }
 
 /// A partition with its lane.
-type Seat<'a, P> = (&'a mut P, Lane<<P as Partition>::Message>);
+type PartitionSlot<'a, P> = (&'a mut P, PartitionLane<<P as Partition>::Message>);
 
 /// Rarely accessed shared state; its lock is never held while a handler runs.
-struct Table<'a, 's, P: Partition> {
+struct SharedState<'a, 's, P: Partition> {
     /// Seats by partition; empty while a thread owns the partition.
-    seats: Vec<Option<Seat<'a, P>>>,
+    seats: Vec<Option<PartitionSlot<'a, P>>>,
     /// Thread of each partition.
     owners: Vec<u16>,
     /// True if each group has all partitions on one thread.
     whole: bool,
-    staff: &'a mut Staff<'s>,
+    run_threads: &'a mut RunThreads<'s>,
     /// Time of the last review.
     reviewed: Instant,
     /// Presence of all threads since the last review.
@@ -75,63 +75,63 @@ struct Table<'a, 's, P: Partition> {
     panic: Option<(u16, Box<dyn Any + Send>)>,
 }
 
-/// Runs all partitions on the threads of `staff` until no event is left or the number of threads changes. Returns true
-/// if no event is left. A handler's panic continues from here, after all lanes are restored.
+/// Runs all partitions on the threads of `run_threads` until no event is left or the number of threads changes. Returns
+/// true if no event is left. A handler's panic continues from here, after all lanes are restored.
 pub(crate) fn run<P: Partition>(
     partitions: &mut [P],
-    lanes: &mut Vec<Lane<P::Message>>,
+    lanes: &mut Vec<PartitionLane<P::Message>>,
     map: Ownership<'_>,
-    staff: &mut Staff<'_>,
-    windows: &mut Windows,
+    run_threads: &mut RunThreads<'_>,
+    windows: &mut WindowCounts,
 ) -> bool {
-    let start = lanes.iter().map(Lane::due).min().unwrap_or(Ps::NEVER);
-    let threads = staff.threads();
-    let crew = Crew::new(partitions, std::mem::take(lanes), map, staff, windows.all());
+    let start = lanes.iter().map(PartitionLane::due).min().unwrap_or(Ps::NEVER);
+    let threads = run_threads.threads();
+    let workers = Workers::new(partitions, std::mem::take(lanes), map, run_threads, windows.all());
     let parties = thread::scope(|scope| {
-        let crew = &crew;
-        let spawn = |&worker: &usize| thread::Builder::new().spawn_scoped(scope, move || crew.work(worker)).is_ok();
+        let workers = &workers;
+        let spawn = |&worker: &usize| thread::Builder::new().spawn_scoped(scope, move || workers.work(worker)).is_ok();
         // If the host refuses a thread, the run continues with fewer threads.
         let parties = 1 + (1..threads).take_while(spawn).count();
-        crew.table().begin(&map.lookahead.groups, parties);
-        crew.plan(start);
-        crew.barrier.open(parties);
-        crew.work(0);
+        workers.shared().begin(&map.lookahead.groups, parties);
+        workers.plan(start);
+        workers.barrier.open(parties);
+        workers.work(0);
         parties
     });
-    windows.add(parties, crew.windows.into_inner());
-    let table = crew.table.into_inner().unwrap_or_else(PoisonError::into_inner);
-    lanes.extend(table.seats.into_iter().map(|seat| seat.expect("every thread has put its partitions back").1));
-    if let Some((_, panic)) = table.panic {
+    windows.add(parties, workers.windows.into_inner());
+    let shared = workers.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    lanes.extend(shared.seats.into_iter().map(|seat| seat.expect("every thread has put its partitions back").1));
+    if let Some((_, panic)) = shared.panic {
         resume_unwind(panic);
     }
-    !table.changes
+    !shared.changes
 }
 
-impl<'a, 's, P: Partition> Crew<'a, 's, P> {
+impl<'a, 's, P: Partition> Workers<'a, 's, P> {
     fn new(
         partitions: &'a mut [P],
-        lanes: Vec<Lane<P::Message>>,
+        lanes: Vec<PartitionLane<P::Message>>,
         map: Ownership<'a>,
-        staff: &'a mut Staff<'s>,
+        run_threads: &'a mut RunThreads<'s>,
         before: u64,
     ) -> Self {
-        let threads = staff.threads();
+        let threads = run_threads.threads();
         let seats = partitions.iter_mut().zip(lanes).map(Some).collect();
-        Crew {
+        Workers {
             map,
-            table: Mutex::new(Table {
+            shared: Mutex::new(SharedState {
                 seats,
                 owners: Vec::new(),
                 whole: false,
-                staff,
+                run_threads,
                 reviewed: Instant::now(),
                 presence: Presence::default(),
                 changes: false,
                 panic: None,
             }),
             exchange: Exchange::new(threads),
-            earliest: (0..threads).map(|_| Line(AtomicU64::new(Ps::NEVER.0))).collect(),
-            end: Line(AtomicU64::new(OVER)),
+            earliest: (0..threads).map(|_| CachePadded(AtomicU64::new(Ps::NEVER.0))).collect(),
+            end: CachePadded(AtomicU64::new(OVER)),
             early: AtomicBool::new(false),
             windows: AtomicU64::new(0),
             before,
@@ -161,7 +161,7 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
             self.exchange.collect(window, worker, &mut spare, |event| share.receive(event));
             if window % REVIEW == 0 || self.early.load(Ordering::Relaxed) {
                 self.put_back(share);
-                self.table().presence.add(stopwatch.read());
+                self.shared().presence.add(stopwatch.read());
                 self.barrier.meet(|| self.review());
                 share = self.take_share(worker, parties);
                 stopwatch = Stopwatch::start();
@@ -178,11 +178,11 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
 
     /// Plans the next window, which begins at `start`, while all other threads wait.
     fn plan(&self, start: Ps) {
-        let table = self.table();
-        let over = start >= HORIZON || table.panic.is_some();
-        let end = if over { OVER } else { self.map.window_end(start, table.whole).0 };
+        let shared = self.shared();
+        let over = start >= HORIZON || shared.panic.is_some();
+        let end = if over { OVER } else { self.map.window_end(start, shared.whole).0 };
         self.end.0.store(end, Ordering::Relaxed);
-        let is_long = !table.staff.ignores_load() && table.reviewed.elapsed() > LONGEST;
+        let is_long = !shared.run_threads.ignores_load() && shared.reviewed.elapsed() > LONGEST;
         self.early.store(is_long, Ordering::Relaxed);
         self.windows.fetch_add(u64::from(!over), Ordering::Relaxed);
     }
@@ -193,20 +193,20 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         if self.end.0.load(Ordering::Relaxed) == OVER {
             return;
         }
-        let mut table = self.table();
+        let mut shared = self.shared();
         let windows = self.windows.load(Ordering::Relaxed) - 1;
-        if table.review(&self.map.lookahead.groups, self.before + windows) {
+        if shared.review(&self.map.lookahead.groups, self.before + windows) {
             self.windows.store(windows, Ordering::Relaxed);
             self.end.0.store(OVER, Ordering::Relaxed);
         } else {
-            self.end.0.store(self.map.window_end(self.start(), table.whole).0, Ordering::Relaxed);
+            self.end.0.store(self.map.window_end(self.start(), shared.whole).0, Ordering::Relaxed);
         }
     }
 
     /// Removes the partitions of thread `worker` from the table.
     fn take_share(&self, worker: usize, parties: usize) -> Share<'a, P> {
-        let mut table = self.table();
-        let Table { seats, owners, .. } = &mut *table;
+        let mut shared = self.shared();
+        let SharedState { seats, owners, .. } = &mut *shared;
         let mut share = Share::new(worker as u16, owners, parties, self.map);
         for (index, seat) in seats.iter_mut().enumerate() {
             if usize::from(owners[index]) == worker {
@@ -219,33 +219,33 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
 
     /// Returns a share to the table.
     fn put_back(&self, share: Share<'a, P>) {
-        let mut table = self.table();
+        let mut shared = self.shared();
         for (index, partition, lane) in share.into_seats() {
-            table.seats[usize::from(index)] = Some((partition, lane));
+            shared.seats[usize::from(index)] = Some((partition, lane));
         }
     }
 
     /// Keeps the panic from the first partition, the one that would end a run on a single thread.
     fn record(&self, index: u16, panic: Box<dyn Any + Send>) {
-        let first = &mut self.table().panic;
+        let first = &mut self.shared().panic;
         if first.as_ref().is_none_or(|&(other, _)| index < other) {
             *first = Some((index, panic));
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table<'a, 's, P>> {
+    fn shared(&self) -> MutexGuard<'_, SharedState<'a, 's, P>> {
         // No handler runs while the table is locked.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<P: Partition> Table<'_, '_, P> {
+impl<P: Partition> SharedState<'_, '_, P> {
     /// Assigns the partitions to the available threads.
     fn begin(&mut self, groups: &[u16], parties: usize) {
-        if parties < self.staff.threads() {
-            self.staff.refused_all_but(parties);
+        if parties < self.run_threads.threads() {
+            self.run_threads.refused_all_but(parties);
         }
-        let owners = self.staff.owners(groups, parties);
+        let owners = self.run_threads.owners(groups, parties);
         self.give(owners, groups);
     }
 
@@ -255,10 +255,10 @@ impl<P: Partition> Table<'_, '_, P> {
         let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
         let events = lanes.map(|lane| lane.events).collect();
         let presence = std::mem::take(&mut self.presence).percent();
-        self.changes = self.staff.review(events, windows, groups, presence);
+        self.changes = self.run_threads.review(events, windows, groups, presence);
         self.reviewed = Instant::now();
         if !self.changes {
-            let owners = self.staff.deal(groups, std::mem::take(&mut self.owners));
+            let owners = self.run_threads.rebalance(groups, std::mem::take(&mut self.owners));
             self.give(owners, groups);
         }
         self.changes
@@ -266,7 +266,7 @@ impl<P: Partition> Table<'_, '_, P> {
 
     /// Sets the thread for each partition.
     fn give(&mut self, owners: Vec<u16>, groups: &[u16]) {
-        self.whole = !balance::splits(groups, &owners);
+        self.whole = !balance::splits_group(groups, &owners);
         self.owners = owners;
     }
 }

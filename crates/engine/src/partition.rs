@@ -1,7 +1,7 @@
 //! Interface between a model and the engine: [`Partition`] and [`Outbox`].
 
 use crate::event::Event;
-use crate::lane::Lane;
+use crate::lane::PartitionLane;
 use crate::queue::{is_late, on_time};
 use crate::share::{Neighbours, Ownership};
 use tombolo_types::{ComponentId, Ps};
@@ -40,7 +40,7 @@ pub struct Outbox<'a, M> {
     now: Ps,
     /// Index of the running partition.
     partition: u16,
-    lane: &'a mut Lane<M>,
+    lane: &'a mut PartitionLane<M>,
     map: Ownership<'a>,
     neighbours: Neighbours<'a, M>,
 }
@@ -49,7 +49,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
     /// Outbox for partition `partition`.
     pub(crate) fn new(
         partition: u16,
-        lane: &'a mut Lane<M>,
+        lane: &'a mut PartitionLane<M>,
         map: Ownership<'a>,
         neighbours: Neighbours<'a, M>,
     ) -> Self {

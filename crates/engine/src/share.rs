@@ -3,7 +3,7 @@
 
 use crate::engine::HORIZON;
 use crate::event::Event;
-use crate::lane::Lane;
+use crate::lane::PartitionLane;
 use crate::lookahead::Lookahead;
 use crate::partition::{Outbox, Partition};
 use std::ops::Range;
@@ -51,19 +51,19 @@ fn refuse(component: ComponentId, components: usize) -> ! {
 
 /// Location of a partition: thread, seat on this thread, and group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct PartitionLocation {
     worker: u16,
     seat: u16,
     group: u16,
 }
 
 /// Location of each partition, from each partition's thread and group. Seats follow the partition order.
-fn places(owners: &[u16], groups: &[u16]) -> Vec<Place> {
+fn locations(owners: &[u16], groups: &[u16]) -> Vec<PartitionLocation> {
     let mut seated = vec![0; owners.iter().map(|&owner| usize::from(owner) + 1).max().unwrap_or(0)];
     let place = |(&worker, &group): (&u16, &u16)| {
         let seat = seated[usize::from(worker)];
         seated[usize::from(worker)] += 1;
-        Place { worker, seat, group }
+        PartitionLocation { worker, seat, group }
     };
     owners.iter().zip(groups).map(place).collect()
 }
@@ -82,13 +82,13 @@ pub(crate) struct Share<'a, P: Partition> {
     /// Each partition's index in the engine.
     indices: Vec<u16>,
     partitions: Vec<&'a mut P>,
-    lanes: Vec<Lane<P::Message>>,
+    lanes: Vec<PartitionLane<P::Message>>,
     /// Time of the first event in each partition.
     due: Vec<Ps>,
     /// Seats of each group with partitions in this share.
     groups: Vec<Range<usize>>,
     /// Locations for all partitions in the engine.
-    places: Vec<Place>,
+    locations: Vec<PartitionLocation>,
     /// Parcels by receiving thread.
     parcels: Vec<Parcel<P::Message>>,
     /// Seat that ran last.
@@ -107,14 +107,14 @@ impl<'a, P: Partition> Share<'a, P> {
             lanes: Vec::new(),
             due: Vec::new(),
             groups: Vec::new(),
-            places: places(owners, &map.lookahead.groups),
+            locations: locations(owners, &map.lookahead.groups),
             parcels: std::iter::repeat_with(parcel).take(threads).collect(),
             running: 0,
         }
     }
 
     /// Adds a partition; calls must be in the order of indices.
-    pub(crate) fn seat(&mut self, index: usize, partition: &'a mut P, lane: Lane<P::Message>) {
+    pub(crate) fn seat(&mut self, index: usize, partition: &'a mut P, lane: PartitionLane<P::Message>) {
         let seat = self.indices.len();
         let group = |index: u16| self.map.lookahead.groups[usize::from(index)];
         match self.groups.last_mut() {
@@ -128,7 +128,7 @@ impl<'a, P: Partition> Share<'a, P> {
     }
 
     /// Dissolves the share into partitions: index, partition and lane.
-    pub(crate) fn into_seats(self) -> impl Iterator<Item = (u16, &'a mut P, Lane<P::Message>)> {
+    pub(crate) fn into_seats(self) -> impl Iterator<Item = (u16, &'a mut P, PartitionLane<P::Message>)> {
         let seats = self.indices.into_iter().zip(self.partitions).zip(self.lanes);
         seats.map(|((index, partition), lane)| (index, partition, lane))
     }
@@ -177,7 +177,7 @@ impl<'a, P: Partition> Share<'a, P> {
             let neighbours = Neighbours {
                 worker: self.worker,
                 group: self.map.lookahead.groups[usize::from(self.indices[seat])],
-                places: &self.places,
+                locations: &self.locations,
                 before,
                 after,
                 due: &mut self.due,
@@ -201,7 +201,7 @@ impl<'a, P: Partition> Share<'a, P> {
     /// Pushes an event sent by another thread into the receiving partition's queue.
     pub(crate) fn receive(&mut self, event: Event<P::Message>) {
         let home = self.map.home_of(event.to);
-        let seat = usize::from(self.places[usize::from(home)].seat);
+        let seat = usize::from(self.locations[usize::from(home)].seat);
         self.due[seat] = self.due[seat].min(event.time);
         self.lanes[seat].queue.push(event);
     }
@@ -212,11 +212,11 @@ pub(crate) struct Neighbours<'a, M> {
     worker: u16,
     /// Group of the running partition.
     group: u16,
-    places: &'a [Place],
+    locations: &'a [PartitionLocation],
     /// Lanes for the thread's partitions before the running partition.
-    before: &'a mut [Lane<M>],
+    before: &'a mut [PartitionLane<M>],
     /// Lanes for the thread's partitions after the running partition.
-    after: &'a mut [Lane<M>],
+    after: &'a mut [PartitionLane<M>],
     /// Time of the first event in each partition on the thread.
     due: &'a mut [Ps],
     parcels: &'a mut [Parcel<M>],
@@ -226,7 +226,7 @@ impl<M: Copy + Default> Neighbours<'_, M> {
     /// True if another partition belongs to the running partition's group.
     #[inline(always)]
     pub(crate) fn is_near(&self, home: u16) -> bool {
-        self.places[usize::from(home)].group == self.group
+        self.locations[usize::from(home)].group == self.group
     }
 
     /// Sends an event to another partition, `home`; the caller writes the message to the returned reference. On the
@@ -234,7 +234,7 @@ impl<M: Copy + Default> Neighbours<'_, M> {
     /// receiving partition may have run already.
     #[inline(always)]
     pub(crate) fn place(&mut self, home: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
-        let Place { worker, seat, .. } = self.places[usize::from(home)];
+        let PartitionLocation { worker, seat, .. } = self.locations[usize::from(home)];
         if worker != self.worker {
             return self.place_in_parcel(worker, time, to, from, sequence);
         }
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn each_thread_seats_its_partitions_in_order() {
-        let place = |worker, seat, group| Place { worker, seat, group };
+        let place = |worker, seat, group| PartitionLocation { worker, seat, group };
         let expected = [place(1, 0, 5), place(0, 0, 5), place(1, 1, 6), place(3, 0, 7)];
-        assert_eq!(places(&[1, 0, 1, 3], &[5, 5, 6, 7]), expected);
+        assert_eq!(locations(&[1, 0, 1, 3], &[5, 5, 6, 7]), expected);
     }
 }

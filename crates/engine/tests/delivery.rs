@@ -20,9 +20,9 @@ enum Order {
 
 /// A component with a log: time and sender for each message.
 #[derive(Default)]
-struct Post(Vec<(Ps, u16)>);
+struct Recorder(Vec<(Ps, u16)>);
 
-impl Partition for Post {
+impl Partition for Recorder {
     type Message = Order;
     fn handle(&mut self, event: &Event<Order>, out: &mut Outbox<'_, Order>) {
         self.0.push((event.time, event.from.0));
@@ -41,11 +41,11 @@ impl Partition for Post {
 }
 
 /// Four partitions, each with a single component.
-fn posts() -> Engine<Post> {
-    Engine::new((0..4).map(|_| Post::default()).collect(), vec![0, 1, 2, 3], Lookahead::even(4, LOOKAHEAD))
+fn recorders() -> Engine<Recorder> {
+    Engine::new((0..4).map(|_| Recorder::default()).collect(), vec![0, 1, 2, 3], Lookahead::even(4, LOOKAHEAD))
 }
 
-fn tell(engine: &mut Engine<Post>, at: u64, to: u16, order: Order) {
+fn tell(engine: &mut Engine<Recorder>, at: u64, to: u16, order: Order) {
     engine.schedule(Ps(at), ComponentId(to), ComponentId(to), order);
 }
 
@@ -64,15 +64,15 @@ fn panic_of<T>(call: impl FnOnce() -> T) -> String {
 #[test]
 fn an_empty_engine_has_nothing_to_do() {
     for threads in [1, 2, 8] {
-        let stats = posts().run(threads);
+        let stats = recorders().run(threads);
         assert_eq!((stats.events, stats.windows, stats.last_event), (0, 0, Ps::ZERO));
     }
 }
 
 #[test]
 fn what_is_due_at_the_horizon_is_left() {
-    let alone = || Engine::new(vec![Post::default()], vec![0; 4], Lookahead::even(1, LOOKAHEAD));
-    for (threads, engine) in [(1, posts as fn() -> Engine<Post>), (3, posts), (1, alone)] {
+    let alone = || Engine::new(vec![Recorder::default()], vec![0; 4], Lookahead::even(1, LOOKAHEAD));
+    for (threads, engine) in [(1, recorders as fn() -> Engine<Recorder>), (3, recorders), (1, alone)] {
         let mut engine = engine();
         for delay in [HORIZON.0 - 1, HORIZON.0] {
             tell(&mut engine, 0, 1, Order::Send { to: 2, delay, repeats: 0 });
@@ -80,13 +80,13 @@ fn what_is_due_at_the_horizon_is_left() {
         let stats = engine.run(threads);
         assert_eq!((stats.events, stats.last_event, stats.beyond), (3, HORIZON - Ps(1), true), "{threads} threads");
     }
-    assert!(!posts().run(1).beyond, "nothing is left of nothing");
+    assert!(!recorders().run(1).beyond, "nothing is left of nothing");
 }
 
 #[test]
 fn messages_fly_over_many_windows_and_idle_time_costs_none() {
     for threads in [1, 2, 4] {
-        let mut engine = posts();
+        let mut engine = recorders();
         // Arrives long after component 0 has filled the windows in between, and after a long silence.
         tell(&mut engine, 0, 3, Order::Send { to: 2, delay: 1_000_500, repeats: 0 });
         tell(&mut engine, 0, 3, Order::Send { to: 1, delay: 900_000_000_000, repeats: 0 });
@@ -103,7 +103,7 @@ fn messages_fly_over_many_windows_and_idle_time_costs_none() {
 #[test]
 fn a_message_may_take_exactly_the_lookahead_but_not_less() {
     for threads in [1, 2] {
-        let mut engine = posts();
+        let mut engine = recorders();
         tell(&mut engine, 500, 0, Order::Send { to: 2, delay: 1_000, repeats: 0 });
         engine.run(threads);
         assert_eq!(engine.partitions()[2].0, [(Ps(1_500), 0)]);
@@ -120,7 +120,8 @@ fn a_message_may_take_exactly_the_lookahead_but_not_less() {
 fn messages_within_a_group_may_take_less_than_those_between_groups() {
     let lookahead = Lookahead { groups: vec![0, 0, 1, 1], within: LOOKAHEAD, between: Ps(3_000) };
     for threads in [1, 2, 4] {
-        let mut engine = Engine::new((0..4).map(|_| Post::default()).collect(), vec![0, 1, 2, 3], lookahead.clone());
+        let mut engine =
+            Engine::new((0..4).map(|_| Recorder::default()).collect(), vec![0, 1, 2, 3], lookahead.clone());
         tell(&mut engine, 0, 0, Order::Send { to: 1, delay: 1_000, repeats: 1_000 });
         tell(&mut engine, 500, 2, Order::Send { to: 0, delay: 3_000, repeats: 1_000 });
         engine.run(threads);
@@ -139,13 +140,13 @@ fn messages_within_a_group_may_take_less_than_those_between_groups() {
 #[should_panic(expected = "the partitions of a group are adjacent")]
 fn groups_are_not_interleaved() {
     let lookahead = Lookahead { groups: vec![0, 1, 0], within: LOOKAHEAD, between: LOOKAHEAD };
-    Engine::new((0..3).map(|_| Post::default()).collect(), vec![0, 1, 2], lookahead);
+    Engine::new((0..3).map(|_| Recorder::default()).collect(), vec![0, 1, 2], lookahead);
 }
 
 #[test]
 fn a_panic_ends_the_run_with_that_of_the_first_partition() {
     for threads in [1, 2, 4, 8] {
-        let mut engine = posts();
+        let mut engine = recorders();
         tell(&mut engine, 0, 1, Order::Send { to: 0, delay: 1_000, repeats: 1_000_000 });
         tell(&mut engine, 50_900, 3, Order::Panic);
         tell(&mut engine, 50_950, 2, Order::Panic);
@@ -158,7 +159,7 @@ fn a_panic_ends_the_run_with_that_of_the_first_partition() {
 
 #[test]
 fn a_run_may_be_continued_but_not_in_the_past() {
-    let mut engine = posts();
+    let mut engine = recorders();
     tell(&mut engine, 5_000, 1, Order::Rest);
     assert_eq!(engine.run(2).events, 1);
     tell(&mut engine, 5_000, 1, Order::Rest);
@@ -170,7 +171,7 @@ fn a_run_may_be_continued_but_not_in_the_past() {
 #[test]
 #[should_panic(expected = "component 4 is not one of the 4 of this engine")]
 fn an_unknown_component_is_refused() {
-    let mut engine = posts();
+    let mut engine = recorders();
     tell(&mut engine, 0, 0, Order::Send { to: 4, delay: 1_000, repeats: 0 });
     engine.run(1);
 }
@@ -178,17 +179,17 @@ fn an_unknown_component_is_refused() {
 #[test]
 #[should_panic(expected = "component 0 is sent an event at a time that never comes")]
 fn an_event_at_no_time_is_refused() {
-    tell(&mut posts(), Ps::NEVER.0, 0, Order::Rest);
+    tell(&mut recorders(), Ps::NEVER.0, 0, Order::Rest);
 }
 
 #[test]
 #[should_panic(expected = "2 partitions need a lookahead above zero")]
 fn several_partitions_need_a_lookahead() {
-    Engine::new(vec![Post::default(), Post::default()], vec![0, 1], Lookahead::even(2, Ps::ZERO));
+    Engine::new(vec![Recorder::default(), Recorder::default()], vec![0, 1], Lookahead::even(2, Ps::ZERO));
 }
 
 #[test]
 #[should_panic(expected = "component 1 has partition 2 of 2 as its home")]
 fn a_home_must_exist() {
-    Engine::new(vec![Post::default(), Post::default()], vec![0, 2], Lookahead::even(2, LOOKAHEAD));
+    Engine::new(vec![Recorder::default(), Recorder::default()], vec![0, 2], Lookahead::even(2, LOOKAHEAD));
 }

@@ -8,7 +8,7 @@ use tombolo_types::{ComponentId, Ps};
 
 /// A call on a queue, chosen at random. Times count from the last event popped, in picoseconds.
 #[derive(Clone, Debug)]
-enum Call {
+enum QueueCall {
     Push { delay: u64, to: u16, from: u16 },
     Pop,
     PopBefore { end: u64 },
@@ -29,31 +29,31 @@ fn delay() -> impl Strategy<Value = u64> {
     ]
 }
 
-fn call() -> impl Strategy<Value = Call> {
+fn call() -> impl Strategy<Value = QueueCall> {
     prop_oneof![
-        4 => (delay(), 0..4_u16, 0..4_u16).prop_map(|(delay, to, from)| Call::Push { delay, to, from }),
-        2 => Just(Call::Pop),
-        2 => delay().prop_map(|end| Call::PopBefore { end }),
-        1 => Just(Call::NextTime),
+        4 => (delay(), 0..4_u16, 0..4_u16).prop_map(|(delay, to, from)| QueueCall::Push { delay, to, from }),
+        2 => Just(QueueCall::Pop),
+        2 => delay().prop_map(|end| QueueCall::PopBefore { end }),
+        1 => Just(QueueCall::NextTime),
     ]
 }
 
 /// A queue, the expected content, and the time of the last popped event.
 #[derive(Default)]
-struct Pair {
+struct CheckedQueue {
     queue: EventQueue<u32>,
     reference: BTreeMap<(u64, u64), u32>,
     now: u64,
     sent: u32,
 }
 
-impl Pair {
-    fn call(&mut self, call: &Call) {
+impl CheckedQueue {
+    fn call(&mut self, call: &QueueCall) {
         match *call {
-            Call::Push { delay, to, from } => self.push(delay, to, from),
-            Call::Pop => self.pop_before(u64::MAX),
-            Call::PopBefore { end } => self.pop_before(self.now + end),
-            Call::NextTime => self.compare_next_time(),
+            QueueCall::Push { delay, to, from } => self.push(delay, to, from),
+            QueueCall::Pop => self.pop_before(u64::MAX),
+            QueueCall::PopBefore { end } => self.pop_before(self.now + end),
+            QueueCall::NextTime => self.compare_next_time(),
         }
     }
 
@@ -86,7 +86,7 @@ proptest! {
 
     #[test]
     fn events_come_out_in_the_total_order(calls in vec(call(), 0..400)) {
-        let mut pair = Pair::default();
+        let mut pair = CheckedQueue::default();
         calls.iter().for_each(|call| pair.call(call));
         while !pair.reference.is_empty() {
             pair.compare_next_time();
@@ -98,7 +98,7 @@ proptest! {
 
 #[test]
 fn a_long_run_of_many_events_stays_in_order() {
-    let mut pair = Pair::default();
+    let mut pair = CheckedQueue::default();
     for step in 0..60_000_u64 {
         let mixed = step.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let delay = (mixed >> 40) % [1, 1_000, 100_000, 9_000_000][(mixed >> 20) as usize % 4];

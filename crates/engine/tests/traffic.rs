@@ -29,7 +29,7 @@ struct Group {
 }
 
 /// A partition: adjacent groups.
-struct Cut {
+struct GroupPartition {
     groups: Vec<Group>,
 }
 
@@ -88,7 +88,7 @@ impl Group {
     }
 }
 
-impl Partition for Cut {
+impl Partition for GroupPartition {
     type Message = Hops;
     fn handle(&mut self, event: &Event<Hops>, out: &mut Outbox<'_, Hops>) {
         let first = self.groups[0].index;
@@ -106,25 +106,25 @@ fn lookahead(partitions: usize) -> Lookahead {
 }
 
 /// An engine with `partitions` partitions and some initial messages.
-fn engine(partitions: usize, seed: u64) -> Engine<Cut> {
-    let mut cuts: Vec<Cut> = (0..partitions).map(|_| Cut { groups: Vec::new() }).collect();
+fn engine(partitions: usize, seed: u64) -> Engine<GroupPartition> {
+    let mut parts: Vec<GroupPartition> = (0..partitions).map(|_| GroupPartition { groups: Vec::new() }).collect();
     for index in 0..GROUPS {
         let group = Group { index, random: mix(seed, index as u64), digest: 0 };
-        cuts[partition_of(index, partitions)].groups.push(group);
+        parts[partition_of(index, partitions)].groups.push(group);
     }
     let home = |component| partition_of(group_of(component), partitions) as u16;
-    let mut engine = Engine::new(cuts, (0..COMPONENTS).map(home).collect(), lookahead(partitions)).ignoring_load();
+    let mut engine = Engine::new(parts, (0..COMPONENTS).map(home).collect(), lookahead(partitions)).ignoring_load();
     start(&mut engine, Ps::ZERO);
     engine
 }
 
-fn start(engine: &mut Engine<Cut>, at: Ps) {
+fn start(engine: &mut Engine<GroupPartition>, at: Ps) {
     for component in (0..COMPONENTS as u16).step_by(3) {
         engine.schedule(at, ComponentId(0), ComponentId(component), Hops(60));
     }
 }
 
-fn digest(engine: &Engine<Cut>) -> u64 {
+fn digest(engine: &Engine<GroupPartition>) -> u64 {
     let groups = engine.partitions().iter().flat_map(|cut| &cut.groups);
     groups.fold(0, |digest, group| mix(digest, group.digest))
 }

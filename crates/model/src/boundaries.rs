@@ -134,7 +134,7 @@ pub struct Logged {
 /// Makes the decisions at kernel boundaries and keeps the log.
 pub struct Boundaries {
     elision: Box<dyn Elision + Send>,
-    said: Arc<dyn Packets>,
+    packet_source: Arc<dyn Packets>,
     reach: Reach,
     modules: u8,
     /// Set when a table makes the decisions.
@@ -187,7 +187,7 @@ impl Boundaries {
         let BoundariesConfig { elision, packets, reach, modules, elides, invalidates, defers, logs } = config;
         Boundaries {
             elision,
-            said: packets,
+            packet_source: packets,
             reach,
             modules,
             elides,
@@ -232,18 +232,18 @@ impl Boundaries {
         self.packets += 1;
         let mut accounts = Vec::new();
         let mut boundary = Boundary::nothing(self.modules);
-        let said = Arc::clone(&self.said);
-        said.show(index, kernel, &mut |packet| {
+        let packet_source = Arc::clone(&self.packet_source);
+        packet_source.show(index, kernel, &mut |packet| {
             boundary = self.elision.launch(packet, &mut |account| accounts.push(*account));
         });
-        (kernel, self.decided(boundary, Moment::Before(index), accounts, topology, now))
+        (kernel, self.make_decision(boundary, Moment::Before(index), accounts, topology, now))
     }
 
     /// Decides on the operations after a command, once the L2s have accepted its kernel's stores.
     pub(crate) fn after(&mut self, index: usize, kernel: KernelId, topology: &impl Topology, now: Ps) -> Decision {
         let mut accounts = Vec::new();
         let boundary = self.elision.finish(kernel, &mut |account| accounts.push(*account));
-        let decision = self.decided(boundary, Moment::After(index), accounts, topology, now);
+        let decision = self.make_decision(boundary, Moment::After(index), accounts, topology, now);
         if self.defers { Decision { steps: decision.steps.awaiting(None), ..decision } } else { decision }
     }
 
@@ -257,10 +257,10 @@ impl Boundaries {
     pub(crate) fn end(&mut self, topology: &impl Topology, now: Ps) -> Decision {
         let mut accounts = Vec::new();
         let boundary = self.elision.end(&mut |account| accounts.push(*account));
-        self.decided(boundary, Moment::ProgramEnds, accounts, topology, now)
+        self.make_decision(boundary, Moment::ProgramEnds, accounts, topology, now)
     }
 
-    fn decided(
+    fn make_decision(
         &mut self,
         mut boundary: Boundary,
         moment: Moment,

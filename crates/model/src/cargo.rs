@@ -14,7 +14,7 @@ use tombolo_types::{Line, Mask, Page};
 
 /// Side data of some lines.
 #[derive(Clone, Debug, Default)]
-pub struct Load<D> {
+pub struct SideData<D> {
     /// Lines, a mask of the affected bytes, and their contents. Empty if data is not modelled.
     pub lines: Vec<(Line, Mask, D)>,
     /// Flags visible on the lines.
@@ -22,15 +22,15 @@ pub struct Load<D> {
 }
 
 #[derive(Debug, Default)]
-struct Hold<D> {
+struct SideDataStore<D> {
     /// Indexed by copy and first line.
-    chunks: FxHashMap<(CopyName, Line), Load<D>>,
-    host: FxHashMap<Page, Load<D>>,
+    chunks: FxHashMap<(CopyName, Line), SideData<D>>,
+    host: FxHashMap<Page, SideData<D>>,
 }
 
 /// Contents in transit between memories.
 #[derive(Debug, Default)]
-pub struct Cargo<D>(Arc<Mutex<Hold<D>>>);
+pub struct Cargo<D>(Arc<Mutex<SideDataStore<D>>>);
 
 impl<D> Clone for Cargo<D> {
     fn clone(&self) -> Self {
@@ -39,24 +39,24 @@ impl<D> Clone for Cargo<D> {
 }
 
 impl<D: Contents> Cargo<D> {
-    fn hold(&self) -> MutexGuard<'_, Hold<D>> {
+    fn hold(&self) -> MutexGuard<'_, SideDataStore<D>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores the side data for a copy's chunk with first line `first`.
-    pub fn load(&self, copy: CopyName, first: Line, load: Load<D>) {
+    pub fn load(&self, copy: CopyName, first: Line, load: SideData<D>) {
         if !load.lines.is_empty() || !load.flags.is_empty() {
             self.hold().chunks.insert((copy, first), load);
         }
     }
 
     /// Removes and returns the side data of the chunk.
-    pub fn unload(&self, copy: CopyName, first: Line) -> Load<D> {
+    pub fn unload(&self, copy: CopyName, first: Line) -> SideData<D> {
         self.hold().chunks.remove(&(copy, first)).unwrap_or_default()
     }
 
     /// Adds part of a page to the host's memory.
-    pub fn keep(&self, page: Page, load: Load<D>) {
+    pub fn keep(&self, page: Page, load: SideData<D>) {
         let mut hold = self.hold();
         let kept = hold.host.entry(page).or_default();
         kept.lines.extend(load.lines);
@@ -71,7 +71,7 @@ impl<D: Contents> Cargo<D> {
     }
 
     /// Removes a page from the host's memory and returns its contents.
-    pub fn give(&self, page: Page) -> Load<D> {
+    pub fn give(&self, page: Page) -> SideData<D> {
         self.hold().host.remove(&page).unwrap_or_default()
     }
 }

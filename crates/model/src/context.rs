@@ -15,8 +15,8 @@ use crate::message::{LineRequest, Message, Out};
 use crate::outstanding::{Asker, Tickets};
 use crate::pace::KernelStats;
 use crate::packet::{Packet, Payload};
-use crate::port::Parcel;
-use crate::residence::Residence;
+use crate::page_waits::PageWaits;
+use crate::port::OutgoingPacket;
 use crate::site::Site;
 use crate::stall::Stall;
 use crate::stats::L2Stats;
@@ -24,7 +24,7 @@ use crate::traffic::Traffic;
 use crate::translation::Translation;
 use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
-use crate::way_partition::{Split, WayPartition};
+use crate::way_partition::{WayPartition, WaySplit};
 use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
@@ -35,9 +35,9 @@ use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
 /// State shared by the SMs of a module.
 pub struct SmShared {
     /// Warps that wait for pages, and requests in flight for pages.
-    pub pages: Residence,
+    pub pages: PageWaits,
     /// Way split of every L1 between local and remote lines, last received from the module's controller.
-    pub l1_ways: Split,
+    pub l1_ways: WaySplit,
     /// The program executed by the CTAs.
     pub program: Arc<dyn Program>,
     /// Error from the decoding of a CTA, if any.
@@ -49,7 +49,7 @@ pub struct SmShared {
     /// Latencies of loads.
     pub latencies: Latencies,
     /// Stall class of a wait for a module's reply, indexed by module.
-    answers: Vec<Stall>,
+    stall_classes: Vec<Stall>,
 }
 
 /// Stall class of an SM's wait for a reply from module `by`.
@@ -69,7 +69,7 @@ impl SmShared {
     /// Stall class of a wait for a reply from module `by`.
     #[inline]
     pub fn stall_of(&self, by: ModuleId) -> Stall {
-        self.answers[usize::from(by.0)]
+        self.stall_classes[usize::from(by.0)]
     }
 
     /// A kernel's launch begins in a slot.
@@ -87,14 +87,14 @@ impl SmShared {
     /// Idle state, with the current way split of the module.
     pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition, program: Arc<dyn Program>) -> SmShared {
         SmShared {
-            pages: Residence::default(),
+            pages: PageWaits::default(),
             l1_ways: *ways.l1(),
             program,
             failure: None,
             launches: Vec::new(),
             counted: Vec::new(),
             latencies: Latencies::default(),
-            answers: (0..site.layout.all_modules()).map(|module| stall_of(site, ModuleId(module))).collect(),
+            stall_classes: (0..site.layout.all_modules()).map(|module| stall_of(site, ModuleId(module))).collect(),
         }
     }
 }
@@ -314,7 +314,7 @@ pub struct UncoreContext<'a, 'o, C, D: Contents> {
 impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     /// Sends a packet to another module at its departure; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
-        self.uncore.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
+        self.uncore.port.send(OutgoingPacket { from: self.id, departs, target, packet }, self.site, self.out)
     }
 }
 

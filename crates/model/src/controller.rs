@@ -4,7 +4,7 @@ use crate::below::{Below, L2};
 use crate::boundaries::{ExtentId, Lost};
 use crate::credits::Generation;
 use crate::departure::Departure;
-use crate::dispatcher::{Dispatcher, Launch};
+use crate::dispatcher::{Dispatcher, KernelLaunch};
 use crate::drains::LEG_OF_PUBLICATIONS;
 use crate::kernel_slot::KernelSlot;
 use crate::latency::{Answered, Note, short};
@@ -22,7 +22,7 @@ use tombolo_types::{ComponentId, Line, ModuleId, Ps, Scope, SmId};
 
 /// Plan for an acquire or release, run on behalf of a warp.
 #[derive(Clone, Copy, Debug)]
-struct Collection {
+struct RunningPlan {
     collector: Collector,
     sm: SmId,
     warp: u8,
@@ -30,7 +30,7 @@ struct Collection {
 
 /// Collector for a phase executed by this module.
 #[derive(Clone, Copy, Debug)]
-struct Waiter {
+struct PhaseWaiter {
     collector: ComponentId,
     /// The collector's number for its collection. For the command processor: the command's slot; for the driver: a run
     /// of pages.
@@ -39,32 +39,32 @@ struct Waiter {
     lost: Lost,
 }
 
-impl Waiter {
-    fn new(collector: ComponentId, collection: u32) -> Waiter {
-        Waiter { collector, collection, lost: Lost::default() }
+impl PhaseWaiter {
+    fn new(collector: ComponentId, collection: u32) -> PhaseWaiter {
+        PhaseWaiter { collector, collection, lost: Lost::default() }
     }
 }
 
 /// Work required by one phase from a module.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct PhaseWork {
     action: Action,
     extent: ExtentId,
     counted: bool,
 }
 
-impl Part {
+impl PhaseWork {
     /// Work for a thread's plan: it covers every line, and the lost lines are not counted.
-    fn whole(action: Action) -> Part {
-        Part { action, extent: ExtentId::CACHE, counted: false }
+    fn whole(action: Action) -> PhaseWork {
+        PhaseWork { action, extent: ExtentId::CACHE, counted: false }
     }
 }
 
 /// Phase that the slice groups are carrying out.
 #[derive(Clone, Copy, Debug)]
-struct Act {
+struct GroupPhase {
     action: Action,
-    waiter: Waiter,
+    waiter: PhaseWaiter,
     missing: u16,
     /// Time when memory has accepted all bytes written so far.
     taken: Ps,
@@ -74,8 +74,8 @@ struct Act {
 
 /// Phase that waits for several drains, or for memory.
 #[derive(Clone, Copy, Debug)]
-struct Join {
-    waiter: Waiter,
+struct PhaseJoin {
+    waiter: PhaseWaiter,
     missing: u8,
     /// Start of the wait, and end of the phase if no wait is needed.
     began: Ps,
@@ -86,9 +86,9 @@ struct Join {
 pub struct Controller {
     id: ComponentId,
     dispatcher: Dispatcher,
-    collections: Vec<Option<Collection>>,
-    acts: Vec<Option<Act>>,
-    joins: Vec<Option<Join>>,
+    collections: Vec<Option<RunningPlan>>,
+    acts: Vec<Option<GroupPhase>>,
+    joins: Vec<Option<PhaseJoin>>,
     /// The slice that was offered free store credits first in the last round.
     first_served: u16,
     /// Times and sizes, in bytes, of the slices' write-backs for phases.
@@ -96,7 +96,7 @@ pub struct Controller {
 }
 
 /// Tells the driver which pages the module has accessed; the pages are no longer tracked afterwards.
-fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
+fn report_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
     let (module, driver) = (parts.site.module, parts.site.layout.driver());
     let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
     for pages in PageRun::all(parts.slice_side.take_accessed()) {
@@ -106,7 +106,7 @@ fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_
 }
 
 /// Stores `value` in the first free slot of a slab; returns the slot's index.
-fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u32 {
+fn store_in_slab<T>(slab: &mut Vec<Option<T>>, value: T) -> u32 {
     let free = slab.iter().position(Option::is_none).unwrap_or_else(|| {
         slab.push(None);
         slab.len() - 1
@@ -138,7 +138,7 @@ impl Controller {
             Message::Sync { sm, warp, kind, scope } => self.sync((sm, warp), kind, scope, parts),
             Message::Phase { slot, action, extent, counted } => {
                 let collector = parts.site.layout.command_processor();
-                self.act(Part { action, extent, counted }, Waiter::new(collector, slot.0.into()), parts);
+                self.act(PhaseWork { action, extent, counted }, PhaseWaiter::new(collector, slot.0.into()), parts);
             }
             Message::Taken { pool, ticket } => {
                 parts.uncore.drains.taken(pool, ticket);
@@ -149,18 +149,18 @@ impl Controller {
                 }
             }
             Message::Delivered { ticket, line } => self.delivered((ticket, line), parts),
-            Message::Transfer { .. } => parts.tell_groups(self.id, message),
-            Message::AskAccesses => tell_accesses(self.id, parts),
+            Message::Transfer { .. } => parts.send_to_groups(self.id, message),
+            Message::AskAccesses => report_accesses(self.id, parts),
             Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {
                 let rate = crate::convert::incoming(&parts.site.machine, lanes);
                 parts.uncore.ways.set_incoming(rate);
             }
             Message::Launch { command, launch, slot } => {
-                self.dispatcher.launch(Launch { command, launch, slot }, parts);
+                self.dispatcher.launch(KernelLaunch { command, launch, slot }, parts);
             }
             Message::GroupActed { act, taken, lost, flushed } => self.group_acted(act, (taken, lost, flushed), parts),
-            Message::KernelBegins { slot, launch } => parts.tell_groups(self.id, Message::Begin { slot, launch }),
+            Message::KernelBegins { slot, launch } => parts.send_to_groups(self.id, Message::Begin { slot, launch }),
             Message::CtaEnded { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
             Message::CtaDrained { slot } => self.dispatcher.drained(slot, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
@@ -200,14 +200,14 @@ impl Controller {
     ) {
         let driver = parts.site.layout.driver();
         parts.uncore.stats.phases += u64::from(pages.count() - 1);
-        self.act(Part::whole(Action::AwaitStores), Waiter::new(driver, number), parts);
+        self.act(PhaseWork::whole(Action::AwaitStores), PhaseWaiter::new(driver, number), parts);
     }
 
     /// Handles a packet received over the links.
     pub fn arrive<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         match packet {
             Packet::Act { action, collector, collection } => {
-                self.act(Part::whole(action), Waiter::new(collector, collection), parts);
+                self.act(PhaseWork::whole(action), PhaseWaiter::new(collector, collection), parts);
             }
             Packet::Acted { collection } => self.acted(collection, parts),
             Packet::Old { .. } | Packet::Answer { .. } => self.pass_on(packet, ready, parts),
@@ -239,7 +239,7 @@ impl Controller {
     /// Plans that wait for acknowledgments, and kernels, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         let plans = self.collections.iter().flatten().map(|collection| {
-            let Collection { collector, sm, warp } = collection;
+            let RunningPlan { collector, sm, warp } = collection;
             format!("{sm} warp {warp}'s plan lacks {} acknowledgments", collector.missing())
         });
         let acts = self.acts.iter().flatten().map(|act| format!("a phase lacks {} groups of slices", act.missing));
@@ -260,14 +260,14 @@ impl Controller {
             SyncKind::Release => protocol.release(Sync::Thread(scope)),
         };
         let collector = Collector::new(plan, parts.site.module);
-        let collection = place(&mut self.collections, Collection { collector, sm, warp });
+        let collection = store_in_slab(&mut self.collections, RunningPlan { collector, sm, warp });
         self.begin_phase(collection, parts);
     }
 
     /// Sends the current phase of a plan to its members, or replies to the warp when all phases are done.
     fn begin_phase<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.collections[collection as usize];
-        let Collection { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
+        let RunningPlan { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
         let mut members = Vec::new();
         if !collector.begin_phase(&parts.site.map, |member, action| members.push((member, action))) {
             let to = parts.site.layout.sm(parts.site.module, *sm);
@@ -286,18 +286,18 @@ impl Controller {
             }
         }
         if let Some(action) = own {
-            self.act(Part::whole(action), Waiter::new(self.id, collection), parts);
+            self.act(PhaseWork::whole(action), PhaseWaiter::new(self.id, collection), parts);
         }
     }
 
     /// Carries out this module's part of a phase.
-    fn act<C: Below<D>, D: Contents>(&mut self, part: Part, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+    fn act<C: Below<D>, D: Contents>(&mut self, part: PhaseWork, waiter: PhaseWaiter, parts: &mut Parts<'_, '_, C, D>) {
         parts.uncore.stats.phases += 1;
         parts.at_uncore(self.id).empty_queue(part.action);
         if let Action::Merge { all } = part.action {
             return self.merge(all, waiter, parts);
         }
-        let Part { action, extent, counted } = part;
+        let PhaseWork { action, extent, counted } = part;
         if matches!(action, Action::Invalidate(_)) {
             parts.uncore.stats.bulk_invalidations += 1;
         }
@@ -306,8 +306,8 @@ impl Controller {
             return self.answer_when_taken(action, waiter, now, parts);
         }
         let missing = parts.groups();
-        let act = place(&mut self.acts, Act { action, waiter, missing, taken: now, flushed: 0 });
-        parts.tell_groups(self.id, Message::Act { action, extent, counted, act });
+        let act = store_in_slab(&mut self.acts, GroupPhase { action, waiter, missing, taken: now, flushed: 0 });
+        parts.send_to_groups(self.id, Message::Act { action, extent, counted, act });
     }
 
     /// A group of slices has finished in a phase.
@@ -326,7 +326,7 @@ impl Controller {
         if of_all.missing > 0 {
             return;
         }
-        let Act { action, waiter, taken, flushed, .. } = *of_all;
+        let GroupPhase { action, waiter, taken, flushed, .. } = *of_all;
         *entry = None;
         if flushed > 0 {
             self.flushes.push((parts.out.now(), flushed));
@@ -335,10 +335,10 @@ impl Controller {
     }
 
     /// Makes every slice merge its blocks, and replies when all are done.
-    fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+    fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: PhaseWaiter, parts: &mut Parts<'_, '_, C, D>) {
         let now = parts.out.now();
         let missing = parts.slice_side.count() as u8;
-        let join = place(&mut self.joins, Join { waiter, missing, began: now, over: now });
+        let join = store_in_slab(&mut self.joins, PhaseJoin { waiter, missing, began: now, over: now });
         for slice in 0..parts.slice_side.count() {
             parts.at_slice(slice, |slice, here| slice.merge(all, join, here));
         }
@@ -348,7 +348,7 @@ impl Controller {
     fn answer_when_taken<C: Below<D>, D: Contents>(
         &mut self,
         action: Action,
-        waiter: Waiter,
+        waiter: PhaseWaiter,
         taken: Ps,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
@@ -359,7 +359,7 @@ impl Controller {
             self.answer(waiter, taken, parts);
             return;
         }
-        let join = place(&mut self.joins, Join { waiter, missing, began: parts.out.now(), over: taken });
+        let join = store_in_slab(&mut self.joins, PhaseJoin { waiter, missing, began: parts.out.now(), over: taken });
         if is_written > 0 {
             parts.out.send(taken, self.id, self.id, Message::Written { join });
         }
@@ -391,7 +391,7 @@ impl Controller {
         let join = entry.as_mut().expect("a join is kept until its parts are done");
         join.missing -= 1;
         if join.missing == 0 {
-            let Join { waiter, began, over, .. } = *join;
+            let PhaseJoin { waiter, began, over, .. } = *join;
             let now = parts.out.now();
             *entry = None;
             self.answer(waiter, if now > began { now } else { over }, parts);
@@ -400,8 +400,8 @@ impl Controller {
 
     /// Acknowledges a phase to the collector; the phase ended at `over`. Slices may have reported the end one crossbar
     /// latency later.
-    fn answer<C: Below<D>, D: Contents>(&mut self, waiter: Waiter, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
-        let Waiter { collector, collection, lost } = waiter;
+    fn answer<C: Below<D>, D: Contents>(&mut self, waiter: PhaseWaiter, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let PhaseWaiter { collector, collection, lost } = waiter;
         if collector == self.id {
             self.acted(collection, parts);
         } else if collector == parts.site.layout.command_processor() {

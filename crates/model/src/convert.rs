@@ -131,9 +131,9 @@ pub fn port(machine: &MachineConfig, layout: Layout, gpu: GpuId) -> port::PortCo
     let exit = |apart: bool, latency: Ps| {
         if apart {
             let at = layout.way(gpu, Way::Out);
-            return port::Exit { at, latency: to_way(machine, machine.module_link.latency) };
+            return port::PortExit { at, latency: to_way(machine, machine.module_link.latency) };
         }
-        port::Exit { at: layout.switch(), latency: Ps(latency.0 / 2) }
+        port::PortExit { at: layout.switch(), latency: Ps(latency.0 / 2) }
     };
     let host = machine.topology.gpus;
     port::PortConfig {

@@ -7,7 +7,7 @@
 //! sending rate. Not modelled: further flow control, several engines per GPU.
 
 use crate::below::{Below, L2};
-use crate::cargo::Load;
+use crate::cargo::SideData;
 use crate::departure::Departure;
 use crate::message::Message;
 use crate::packet::{Chunk, CopyName, Packet};
@@ -32,7 +32,7 @@ pub struct CopyStats {
 
 /// A requested copy.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct CopyJob {
     copy: CopyName,
     /// Destination module; `None` is the host.
     to: Option<ModuleId>,
@@ -40,17 +40,17 @@ struct Job {
 
 /// The copy in progress.
 #[derive(Clone, Copy, Debug)]
-struct Running {
-    job: Job,
+struct RunningCopy {
+    job: CopyJob,
     next: Line,
     end: Line,
 }
 
 /// A queue of copies, made in sequence.
 #[derive(Clone, Debug)]
-struct Lane {
-    jobs: VecDeque<Job>,
-    running: Option<Running>,
+struct CopyLane {
+    jobs: VecDeque<CopyJob>,
+    running: Option<RunningCopy>,
     /// Rate limit of the link.
     link: Serializer,
 }
@@ -60,7 +60,7 @@ struct Lane {
 pub struct CopyEngine {
     id: ComponentId,
     /// The host has a lane per GPU module. A GPU has a lane to the other GPUs, and a second lane to a coherent host.
-    lanes: Vec<Lane>,
+    lanes: Vec<CopyLane>,
     host: Option<ModuleId>,
     of_host: bool,
     /// Lines read and sent at a time.
@@ -77,7 +77,7 @@ impl CopyEngine {
     /// An idle engine.
     pub fn new<C, D: Contents>(site: &Site<C, D>) -> CopyEngine {
         let (machine, layout) = (&site.machine, site.layout);
-        let lane = |rate| Lane { jobs: VecDeque::new(), running: None, link: Serializer::new(rate) };
+        let lane = |rate| CopyLane { jobs: VecDeque::new(), running: None, link: Serializer::new(rate) };
         let to_host = || lane(crate::convert::host_rate(machine));
         let (host, of_host) = (layout.host(), layout.host() == Some(site.module));
         let lanes = if of_host {
@@ -108,7 +108,7 @@ impl CopyEngine {
         match *message {
             Message::Copy { copy, to } => {
                 let lane = self.lane(to);
-                self.lanes[usize::from(lane)].jobs.push_back(Job { copy, to });
+                self.lanes[usize::from(lane)].jobs.push_back(CopyJob { copy, to });
                 self.begin(lane, parts);
             }
             Message::CopyOn { lane } => self.go_on(lane, parts),
@@ -145,7 +145,7 @@ impl CopyEngine {
                 (lines.first, lines.end, call.max(Ps(1)))
             }
         };
-        lane.running = Some(Running { job, next: first, end });
+        lane.running = Some(RunningCopy { job, next: first, end });
         parts.out.send(parts.out.now() + call, self.id, self.id, Message::CopyOn { lane: number });
     }
 
@@ -153,7 +153,7 @@ impl CopyEngine {
     fn go_on<C: Below<D>, D: Contents>(&mut self, number: u8, parts: &mut Parts<'_, '_, C, D>) {
         let place = usize::from(number);
         let running = self.lanes[place].running.take().expect("it goes on with a copy");
-        let Running { job: Job { copy, to }, next: first, end } = running;
+        let RunningCopy { job: CopyJob { copy, to }, next: first, end } = running;
         let lines = self.chunk.min(end.0 - first.0);
         let (now, next) = (parts.out.now(), Line(first.0 + lines));
         let is_last = next == end;
@@ -175,7 +175,7 @@ impl CopyEngine {
             self.begin(number, parts);
             return;
         }
-        self.lanes[place].running = Some(Running { job: Job { copy, to }, next, end });
+        self.lanes[place].running = Some(RunningCopy { job: CopyJob { copy, to }, next, end });
         // The next chunk is read early enough to leave when the link is free.
         let at = left.saturating_sub(ready - now).max(now + Ps(1));
         parts.out.send(at, self.id, self.id, Message::CopyOn { lane: number });
@@ -190,7 +190,7 @@ impl CopyEngine {
         lines: Range<Line>,
         parts: &mut Parts<'_, '_, C, D>,
     ) -> Ps {
-        let (now, mut load) = (parts.out.now(), Load::default());
+        let (now, mut load) = (parts.out.now(), SideData::default());
         let mut ready = now;
         for line in (lines.start.0..lines.end.0).map(Line) {
             let slice = parts.site.map.slice(line);
@@ -246,7 +246,7 @@ impl CopyEngine {
     fn store<C: Below<D>, D: Contents>(
         &mut self,
         (first, count): (Line, u64),
-        load: Load<D>,
+        load: SideData<D>,
         ready: Ps,
         parts: &mut Parts<'_, '_, C, D>,
     ) {

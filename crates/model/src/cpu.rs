@@ -62,7 +62,7 @@ pub struct HostRun {
 
 /// The work in progress.
 #[derive(Debug)]
-struct Running {
+struct RunningWork {
     slot: KernelSlot,
     run: HostRun,
     left: VecDeque<HostAccess>,
@@ -74,7 +74,7 @@ pub struct Cpu {
     core: WarpSlot,
     program: Arc<dyn Program>,
     line: LineSize,
-    running: Option<Running>,
+    running: Option<RunningWork>,
     most: u32,
     outstanding: u32,
     /// Names of unused loads: each names a result slot and an MSHR.
@@ -125,7 +125,7 @@ impl Cpu {
 
     /// The resource that the core waits for, for the deadlock report.
     pub fn waiting(&self) -> Option<String> {
-        let Running { run, left, .. } = self.running.as_ref()?;
+        let RunningWork { run, left, .. } = self.running.as_ref()?;
         let page = if self.is_parked { ", which wait for a page" } else { "" };
         Some(format!("{:?}: {} accesses outstanding, {} to come{page}", run.work, self.outstanding, left.len()))
     }
@@ -158,7 +158,7 @@ impl Cpu {
         let left: VecDeque<HostAccess> = work.phase(&*self.program).accesses(self.line).collect();
         let run = HostRun { work, start, first_load: None, end: start, accesses: left.len() as u64 };
         assert!(self.running.is_none(), "the host program does one thing at a time");
-        self.running = Some(Running { slot, run, left });
+        self.running = Some(RunningWork { slot, run, left });
         here.site.watch.host(self.core);
         self.issue(here);
     }
@@ -224,10 +224,10 @@ impl Cpu {
     /// Pages are being unmapped: notifies the controller when no access is outstanding.
     pub fn drain<C, D: Contents>(&mut self, pages: PageRun, here: &mut SmContext<'_, '_, C, D>) {
         self.unmapped.push(pages);
-        self.tell_drained(here);
+        self.report_drained(here);
     }
 
-    fn tell_drained<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+    fn report_drained<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         if self.outstanding > 0 {
             return;
         }
@@ -268,19 +268,19 @@ impl Cpu {
     fn answered<C, D: Contents>(&mut self, is_load: bool, here: &mut SmContext<'_, '_, C, D>) {
         self.outstanding -= 1;
         let now = here.out.now();
-        if let Some(Running { run, .. }) = &mut self.running {
+        if let Some(RunningWork { run, .. }) = &mut self.running {
             run.end = now;
             if is_load && run.first_load.is_none() {
                 run.first_load = Some(now);
             }
         }
-        self.tell_drained(here);
+        self.report_drained(here);
         self.issue(here);
     }
 
     /// All accesses are answered: the command processor continues.
     fn end<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
-        let Some(Running { slot, run, .. }) = self.running.take() else { return };
+        let Some(RunningWork { slot, run, .. }) = self.running.take() else { return };
         self.done.push(run);
         let at = here.out.now() + crate::convert::host_latency(&here.site.machine);
         here.out.send(at, self.id, here.site.layout.command_processor(), Message::Due { slot });

@@ -190,29 +190,29 @@ mod tests {
     }
 
     #[derive(Clone, Copy, Debug)]
-    enum Step {
+    enum CreditStep {
         Take,
         GiveBack(prop::sample::Index),
         Drain,
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = CreditStep> {
         prop_oneof![
-            4 => Just(Step::Take),
-            3 => any::<prop::sample::Index>().prop_map(Step::GiveBack),
-            1 => Just(Step::Drain),
+            4 => Just(CreditStep::Take),
+            3 => any::<prop::sample::Index>().prop_map(CreditStep::GiveBack),
+            1 => Just(CreditStep::Drain),
         ]
     }
 
     /// Reference model: all credits ever taken, each with a flag if returned, and drains with the number of credits
     /// taken before.
     #[derive(Default)]
-    struct Naive {
+    struct NaiveCredits {
         taken: Vec<(Generation, bool)>,
         drains: VecDeque<(Drain, usize)>,
     }
 
-    impl Naive {
+    impl NaiveCredits {
         fn out(&self) -> u32 {
             self.taken.iter().filter(|(_, back)| !back).count() as u32
         }
@@ -237,21 +237,21 @@ mod tests {
             limit in 1..12_u32,
             steps in prop::collection::vec(step(), 1..300),
         ) {
-            let (mut credits, mut naive) = (Credits::new(limit), Naive::default());
+            let (mut credits, mut naive) = (Credits::new(limit), NaiveCredits::default());
             for step in steps {
                 match step {
-                    Step::Take => {
+                    CreditStep::Take => {
                         let room = naive.out() < limit;
                         let taken = credits.try_take();
                         prop_assert_eq!(taken.is_some(), room);
                         naive.taken.extend(taken.map(|generation| (generation, false)));
                     }
-                    Step::GiveBack(which) => {
+                    CreditStep::GiveBack(which) => {
                         if let Some(generation) = naive.return_one(which) {
                             credits.give_back(generation);
                         }
                     }
-                    Step::Drain => naive.drains.push_back((credits.drain(), naive.taken.len())),
+                    CreditStep::Drain => naive.drains.push_back((credits.drain(), naive.taken.len())),
                 }
                 prop_assert_eq!(credits.pop_drained(), naive.pop_drained());
                 prop_assert_eq!(credits.available(), limit - naive.out());

@@ -15,7 +15,7 @@ use crate::kernel_slot::KernelSlot;
 use crate::message::Message;
 use crate::pace::Pace;
 use crate::parts::Parts;
-use crate::residency::Room;
+use crate::residency::SmResources;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaCut, Shape, Share};
@@ -25,12 +25,12 @@ use tombolo_types::{ComponentId, Ps, SmId};
 
 /// A kernel in progress on the module.
 #[derive(Clone, Copy, Debug)]
-struct Kernel {
+struct ResidentKernel {
     slot: KernelSlot,
     launch: u32,
     index: u32,
     /// SM resources needed by each CTA.
-    needs: Room,
+    needs: SmResources,
     next: u32,
     share: Share,
     /// CTAs in the module's share, and the number already started.
@@ -43,7 +43,7 @@ struct Kernel {
 
 /// A launch sent by the command processor.
 #[derive(Clone, Copy, Debug)]
-pub struct Launch {
+pub struct KernelLaunch {
     /// Command index in the program.
     pub command: u32,
     /// Launch number within the program.
@@ -58,9 +58,9 @@ pub struct Dispatcher {
     cut: CtaCut,
     program: Arc<dyn Program>,
     /// Kernels in launch order.
-    kernels: Vec<Kernel>,
+    kernels: Vec<ResidentKernel>,
     /// Free resources, by SM.
-    free: Vec<Room>,
+    free: Vec<SmResources>,
     /// Earliest time for the next dispatch.
     dispatch_at: Ps,
     /// The module's part of each launch, by launch number in the program.
@@ -82,7 +82,7 @@ impl Dispatcher {
             cut,
             program,
             kernels: Vec::new(),
-            free: vec![Room::of_sm(machine); usize::from(sms)],
+            free: vec![SmResources::of_sm(machine); usize::from(sms)],
             dispatch_at: Ps::ZERO,
             paces: Vec::new(),
             failed: false,
@@ -97,7 +97,7 @@ impl Dispatcher {
     /// Remaining work of each kernel, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         self.kernels.iter().map(|kernel| {
-            let Kernel { launch, ctas, started, running, .. } = kernel;
+            let ResidentKernel { launch, ctas, started, running, .. } = kernel;
             format!("launch {launch} has {running} CTAs here, and {} to start", ctas - started)
         })
     }
@@ -105,27 +105,27 @@ impl Dispatcher {
     /// Starts a kernel.
     pub fn launch<C: Below<D>, D: Contents>(
         &mut self,
-        Launch { command, launch, slot }: Launch,
+        KernelLaunch { command, launch, slot }: KernelLaunch,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
         let (site, now) = (parts.site, parts.out.now());
         site.watch.kernel(launch, slot);
         let queued = if parts.uncore.ways.is_fixed() { Ps::ZERO } else { parts.slice_side.queued_until(now) };
         parts.uncore.begin_kernel(now, queued);
-        parts.tell_l1_ways();
-        parts.tell_sms(now, self.id, Message::Begin { slot, launch });
-        parts.tell_groups(self.id, Message::Begin { slot, launch });
+        parts.update_l1_ways();
+        parts.send_to_sms(now, self.id, Message::Begin { slot, launch });
+        parts.send_to_groups(self.id, Message::Begin { slot, launch });
         let Command::Launch { kernel: index, on, .. } = self.program.commands()[command as usize] else {
             panic!("command {command} launches no kernel")
         };
         let info = &self.program.kernels()[index as usize];
         let share =
             self.cut.share(info, on, site.module, Shape::of(&site.machine)).expect("it is launched where it runs");
-        let needs = Room::of_cta(&site.machine, info, self.program.warp_width());
+        let needs = SmResources::of_cta(&site.machine, info, self.program.warp_width());
         if self.kernels.is_empty() {
             self.dispatch_at = now;
         }
-        self.kernels.push(Kernel {
+        self.kernels.push(ResidentKernel {
             slot,
             launch,
             index,
@@ -141,7 +141,7 @@ impl Dispatcher {
         self.paces.resize(self.paces.len().max(launch + 1), Pace::default());
         self.paces[launch] = Pace::new(parts.to_sm(now));
         self.fill(parts);
-        self.end_those_done(parts.to_sm(now), parts);
+        self.report_completed(parts.to_sm(now), parts);
     }
 
     /// Starts CTAs on all SMs in turn while any SM has room.
@@ -164,7 +164,7 @@ impl Dispatcher {
         let at = parts.from_sm(parts.out.now());
         let kernel = self.running(slot);
         kernel.running -= 1;
-        let Kernel { launch, needs, .. } = *kernel;
+        let ResidentKernel { launch, needs, .. } = *kernel;
         self.paces[launch as usize].end(at);
         self.free[usize::from(sm.0)].give_back(&needs);
         while self.dispatch(sm, parts) {}
@@ -173,11 +173,11 @@ impl Dispatcher {
     /// All stores posted by an SM before a CTA's end have been acknowledged.
     pub fn drained<C: Below<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
         self.running(slot).draining -= 1;
-        self.end_those_done(parts.from_sm(parts.out.now()), parts);
+        self.report_completed(parts.from_sm(parts.out.now()), parts);
     }
 
     /// The kernel running in a slot.
-    fn running(&mut self, slot: KernelSlot) -> &mut Kernel {
+    fn running(&mut self, slot: KernelSlot) -> &mut ResidentKernel {
         let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
         kernel.expect("a kernel is the module's until its CTAs have ended")
     }
@@ -206,10 +206,10 @@ impl Dispatcher {
 
     /// Reports each kernel without remaining CTAs to the command processor. The acknowledgment for the last posted
     /// store came at `over`.
-    fn end_those_done<C: Below<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
-        let left = |kernel: &Kernel| kernel.next < kernel.share.end && !self.failed;
+    fn report_completed<C: Below<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let left = |kernel: &ResidentKernel| kernel.next < kernel.share.end && !self.failed;
         while let Some(place) = self.kernels.iter().position(|kernel| kernel.draining == 0 && !left(kernel)) {
-            let Kernel { slot, launch, ctas, .. } = self.kernels.remove(place);
+            let ResidentKernel { slot, launch, ctas, .. } = self.kernels.remove(place);
             self.paces[launch as usize].drain((ctas > 0).then_some(over));
             parts.uncore.end_kernel(parts.out.now(), self.kernels.is_empty());
             let at = parts.to_command_processor(over);

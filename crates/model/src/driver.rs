@@ -70,7 +70,7 @@ enum Cause {
 
 /// A page change in progress.
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct RunningChange {
     change: Change,
     cause: Cause,
     step: u8,
@@ -81,7 +81,7 @@ struct Running {
 /// A requested page change that has not begun, because of its service time, another change to the page, or missing
 /// room.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct ChangeRequest {
     page: Page,
     wish: Wish,
     cause: Cause,
@@ -91,7 +91,7 @@ struct Asked {
 
 /// Recent moves of a page.
 #[derive(Clone, Copy, Debug, Default)]
-struct Thrash {
+struct ThrashRecord {
     moves: u32,
     since: Ps,
     /// End time of its pinning.
@@ -145,17 +145,17 @@ pub struct Driver {
     held: Vec<VecDeque<Page>>,
     /// Modules left by a page while `held` still lists the page; removed in batches.
     left: FxHashMap<Page, ModuleSet>,
-    faults: VecDeque<Asked>,
+    faults: VecDeque<ChangeRequest>,
     /// Start time of the service or page changes in progress.
     serving: Option<Ps>,
     /// Unfinished changes in the current batch.
     batch: u32,
-    running: FxHashMap<Page, Running>,
+    running: FxHashMap<Page, RunningChange>,
     /// Queued requests for a page with a change in progress.
-    later: FxHashMap<Page, VecDeque<Asked>>,
+    later: FxHashMap<Page, VecDeque<ChangeRequest>>,
     /// Requested changes waiting for room in a module's memory.
-    crowded: VecDeque<Asked>,
-    thrash: FxHashMap<Page, Thrash>,
+    crowded: VecDeque<ChangeRequest>,
+    thrash: FxHashMap<Page, ThrashRecord>,
     errand: Option<Errand>,
     /// Modules that have accessed a page while accesses were tracked, by page.
     accessed: FxHashMap<Page, ModuleSet>,
@@ -351,8 +351,8 @@ impl Driver {
 
     /// Begins a change. If another change to the page is in progress, the request is queued again as a fault, or behind
     /// this change.
-    fn ask<D: Contents>(&mut self, asked: Asked, out: &mut Out<'_, D>) {
-        let Asked { page, wish, cause, then } = asked;
+    fn ask<D: Contents>(&mut self, asked: ChangeRequest, out: &mut Out<'_, D>) {
+        let ChangeRequest { page, wish, cause, then } = asked;
         if self.running.contains_key(&page) {
             match cause {
                 Cause::Fault => {
@@ -374,12 +374,12 @@ impl Driver {
             return;
         }
         self.count(&change, page, cause);
-        self.running.insert(page, Running { change, cause, step: 0, missing: 0 });
+        self.running.insert(page, RunningChange { change, cause, step: 0, missing: 0 });
         self.begin_step(page, out);
     }
 
-    fn asked(&self, page: Page, wish: Wish, cause: Cause) -> Asked {
-        Asked { page, wish, cause, then: self.residence(page) }
+    fn asked(&self, page: Page, wish: Wish, cause: Cause) -> ChangeRequest {
+        ChangeRequest { page, wish, cause, then: self.residence(page) }
     }
 
     /// Location of a page, and the set of modules allowed to use the page.
@@ -402,20 +402,20 @@ impl Driver {
             return remote;
         }
         if at > thrash.since + costs.thrashing_time {
-            *thrash = Thrash { moves: 0, since: at, pinned: Ps::ZERO };
+            *thrash = ThrashRecord { moves: 0, since: at, pinned: Ps::ZERO };
         }
         thrash.moves += 1;
         if thrash.moves < costs.thrashing_moves {
             return self.paging;
         }
-        *thrash = Thrash { moves: 0, since: at, pinned: at + costs.pinned_time };
+        *thrash = ThrashRecord { moves: 0, since: at, pinned: at + costs.pinned_time };
         self.stats.pins += 1;
         remote
     }
 
     /// True if a module has room for one more page. Otherwise the oldest page without a change in progress is evicted
     /// to the host, and the requested change waits.
-    fn make_room<D: Contents>(&mut self, module: ModuleId, asked: Asked, out: &mut Out<'_, D>) -> bool {
+    fn make_room<D: Contents>(&mut self, module: ModuleId, asked: ChangeRequest, out: &mut Out<'_, D>) -> bool {
         self.forget_left();
         let held = &self.held[usize::from(module.0)];
         if held.len() < self.room || self.layout.host() == Some(module) {
@@ -529,7 +529,7 @@ impl Driver {
 
     /// A change is complete: waiting requests resume.
     fn end<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
-        let Running { change, cause, .. } = self.running.remove(&page).expect("a change under way");
+        let RunningChange { change, cause, .. } = self.running.remove(&page).expect("a change under way");
         self.let_go(page, &change);
         self.over(cause, out);
         let later = self.later.remove(&page).unwrap_or_default();

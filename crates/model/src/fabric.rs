@@ -1,6 +1,6 @@
 //! Connection between modules in different GPUs, if modelled as a single component:
 //! - a link from each GPU to a leaf in a switch tree ([`crate::tree`]);
-//! - one shared medium ([`crate::medium`]), or a link per GPU pair ([`crate::pairs`]);
+//! - one shared medium ([`crate::shared_bus`]), or a link per GPU pair ([`crate::pairs`]);
 //! - links with turning lanes to one switch ([`crate::turning_link`]).
 //!
 //! A host is an additional GPU in this fabric, or has separate links ([`crate::host_end`]). GPU ports with fixed rates
@@ -17,9 +17,9 @@ use crate::fixed_links::FixedLinks;
 use crate::host_end::HostEnd;
 use crate::layout::Layout;
 use crate::link::LinkStats;
-use crate::medium::Crossing;
 use crate::message::{LinkEvent, Message, Out};
 use crate::packet::{Packet, Route};
+use crate::shared_bus::LinkCrossing;
 use crate::timeline::LinkTimeline;
 use crate::turning_link::{LaneStats, TurningConfig, TurningLink, Way};
 use crate::watch::Contents;
@@ -34,7 +34,7 @@ pub struct Fabric<D: Contents> {
     modules_per_gpu: u8,
     lanes: u32,
     /// `None` if GPU ports are separate components.
-    links: Option<Links<D>>,
+    links: Option<FabricLinks<D>>,
     host: Option<HostEnd>,
     /// Second half of the latency between two GPUs.
     half: Ps,
@@ -44,7 +44,7 @@ pub struct Fabric<D: Contents> {
     timeline: Option<Vec<[LinkTimeline; 2]>>,
 }
 
-enum Links<D: Contents> {
+enum FabricLinks<D: Contents> {
     Fixed(FixedLinks),
     Turning(TurningLinks<D>),
 }
@@ -54,7 +54,7 @@ enum Links<D: Contents> {
 struct TurningLinks<D: Contents> {
     links: Vec<TurningLink<(Route, Packet<D>)>>,
     /// Incoming lanes last reported to the modules, by GPU; the host gets no report.
-    told: Vec<u32>,
+    reported: Vec<u32>,
     sample_time: Ps,
     /// Kernel in progress: its number and launch time.
     kernel: Option<(u32, Ps)>,
@@ -75,8 +75,8 @@ impl<D: Contents> Fabric<D> {
         let host = host.map(|link| HostEnd::new(machine, link));
         let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);
         let links = match turning {
-            None => FixedLinks::new(machine, inside).map(Links::Fixed),
-            Some(times) => Some(Links::Turning(TurningLinks::new(machine, times, inside.is_some()))),
+            None => FixedLinks::new(machine, inside).map(FabricLinks::Fixed),
+            Some(times) => Some(FabricLinks::Turning(TurningLinks::new(machine, times, inside.is_some()))),
         };
         let latency = machine.gpu_link.latency;
         Fabric {
@@ -125,15 +125,15 @@ impl<D: Contents> Fabric<D> {
         }
         match &mut self.links {
             None => panic!("each way of {} is a component", ends.0),
-            Some(Links::Fixed(links)) => {
-                let Crossing { sent, left } = links.cross(now, ends, traffic, bytes);
+            Some(FabricLinks::Fixed(links)) => {
+                let LinkCrossing { sent, left } = links.cross(now, ends, traffic, bytes);
                 if let Some(timeline) = &mut self.timeline {
                     timeline[usize::from(ends.0.0)][Way::Out as usize].sent(sent, bytes);
                     timeline[usize::from(ends.1.0)][Way::In as usize].sent(left, bytes);
                 }
                 out.send(left + onward, id, route.component, Message::Arrive { route, packet });
             }
-            Some(Links::Turning(turning)) => {
+            Some(FabricLinks::Turning(turning)) => {
                 turning.wake(self.layout, out);
                 turning.push(ends.0, Way::Out, (route, packet), self.layout, out);
             }
@@ -142,7 +142,7 @@ impl<D: Contents> Fabric<D> {
 
     /// Handles an event for links with turning lanes.
     pub fn handle(&mut self, event: LinkEvent, out: &mut Out<'_, D>) {
-        let Some(Links::Turning(turning)) = &mut self.links else { panic!("links of fixed rates got {event:?}") };
+        let Some(FabricLinks::Turning(turning)) = &mut self.links else { panic!("links of fixed rates got {event:?}") };
         match event {
             LinkEvent::Launch => turning.launch(self.layout, out),
             LinkEvent::End => turning.kernel = None,
@@ -151,18 +151,18 @@ impl<D: Contents> Fabric<D> {
             LinkEvent::Sent { gpu, way } => self.sent(gpu, way, out),
         }
         if !matches!(event, LinkEvent::Sent { .. } | LinkEvent::End) {
-            self.tell_lanes(out);
+            self.report_lanes(out);
             self.note_lanes(out.now());
         }
     }
 
     /// Reports changes in the number of incoming lanes to each GPU's modules.
-    fn tell_lanes(&mut self, out: &mut Out<'_, D>) {
-        let Some(Links::Turning(turning)) = &mut self.links else { return };
+    fn report_lanes(&mut self, out: &mut Out<'_, D>) {
+        let Some(FabricLinks::Turning(turning)) = &mut self.links else { return };
         let (id, at) = (self.layout.switch(), out.now() + self.half + self.to_module);
-        for (gpu, (link, told)) in turning.links.iter().zip(&mut turning.told).enumerate() {
+        for (gpu, (link, reported)) in turning.links.iter().zip(&mut turning.reported).enumerate() {
             let lanes = link.lanes(Way::In);
-            if std::mem::replace(told, lanes) == lanes {
+            if std::mem::replace(reported, lanes) == lanes {
                 continue;
             }
             for module in 0..self.modules_per_gpu {
@@ -175,7 +175,7 @@ impl<D: Contents> Fabric<D> {
     /// The last byte in a packet leaves one link direction: the packet enters the next direction, or the destination
     /// module.
     fn sent(&mut self, gpu: GpuId, way: Way, out: &mut Out<'_, D>) {
-        let Some(Links::Turning(turning)) = &mut self.links else { return };
+        let Some(FabricLinks::Turning(turning)) = &mut self.links else { return };
         let id = self.layout.switch();
         let ((route, packet), next) = turning.links[usize::from(gpu.0)].sent(out.now(), way);
         if let Some(at) = next {
@@ -187,7 +187,7 @@ impl<D: Contents> Fabric<D> {
         match way {
             Way::Out => {
                 let (_, to) = self.ends(route);
-                let Some(Links::Turning(turning)) = &mut self.links else { return };
+                let Some(FabricLinks::Turning(turning)) = &mut self.links else { return };
                 turning.push(to, Way::In, (route, packet), self.layout, out);
             }
             Way::In => {
@@ -202,7 +202,7 @@ impl<D: Contents> Fabric<D> {
     }
 
     fn note_lanes(&mut self, now: Ps) {
-        let (Some(timeline), Some(Links::Turning(turning))) = (&mut self.timeline, &self.links) else { return };
+        let (Some(timeline), Some(FabricLinks::Turning(turning))) = (&mut self.timeline, &self.links) else { return };
         for (track, link) in timeline.iter_mut().zip(&turning.links) {
             Way::BOTH.iter().for_each(|way| track[*way as usize].set_lanes(now, link.lanes(*way)));
         }
@@ -217,8 +217,8 @@ impl<D: Contents> Fabric<D> {
     /// components.
     pub fn stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
         match self.links.as_ref()? {
-            Links::Fixed(links) => Some(links.stats(gpu, way)),
-            Links::Turning(turning) => Some(*turning.links[usize::from(gpu.0)].stats(way)),
+            FabricLinks::Fixed(links) => Some(links.stats(gpu, way)),
+            FabricLinks::Turning(turning) => Some(*turning.links[usize::from(gpu.0)].stats(way)),
         }
     }
 
@@ -230,24 +230,24 @@ impl<D: Contents> Fabric<D> {
     /// Counters for a leaf's uplink, up and down; `None` without a tree.
     pub fn uplink_stats(&self, leaf: u8) -> Option<[LinkStats; 2]> {
         match self.links.as_ref()? {
-            Links::Fixed(links) => links.uplink_stats(leaf),
-            Links::Turning(_) => None,
+            FabricLinks::Fixed(links) => links.uplink_stats(leaf),
+            FabricLinks::Turning(_) => None,
         }
     }
 
     /// Counters for a shared medium, towards its root and away; `None` without such a medium.
     pub fn medium_stats(&self) -> Option<[LinkStats; 2]> {
         match self.links.as_ref()? {
-            Links::Fixed(links) => links.medium_stats(),
-            Links::Turning(_) => None,
+            FabricLinks::Fixed(links) => links.medium_stats(),
+            FabricLinks::Turning(_) => None,
         }
     }
 
     /// Lane counters for one direction on a GPU's link, up to `end`.
     pub fn lane_stats(&self, gpu: GpuId, way: Way, end: Ps) -> LaneStats {
         match &self.links {
-            None | Some(Links::Fixed(_)) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
-            Some(Links::Turning(turning)) => turning.links[usize::from(gpu.0)].lane_stats(way, end),
+            None | Some(FabricLinks::Fixed(_)) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
+            Some(FabricLinks::Turning(turning)) => turning.links[usize::from(gpu.0)].lane_stats(way, end),
         }
     }
 
@@ -265,7 +265,7 @@ impl<D: Contents> TurningLinks<D> {
         let link = |_| TurningLink::new(TurningConfig { rate, lanes, switch_time });
         TurningLinks {
             links: (0..usize::from(gpus) + usize::from(has_host)).map(link).collect(),
-            told: vec![lanes; usize::from(gpus)],
+            reported: vec![lanes; usize::from(gpus)],
             sample_time,
             kernel: None,
             launches: 0,

@@ -3,8 +3,8 @@
 
 use crate::convert;
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
-use crate::medium::{Crossing, Medium, MediumConfig};
 use crate::pairs::Pairs;
+use crate::shared_bus::{LinkCrossing, SharedBus, SharedBusConfig};
 use crate::switch::{Switch, SwitchConfig};
 use crate::tree::Tree;
 use crate::turning_link::Way;
@@ -25,7 +25,7 @@ pub enum FixedLinks {
         tree: Tree,
     },
     /// A medium shared by all members.
-    Shared(Medium),
+    Shared(SharedBus),
     /// A link per GPU pair.
     Pairs(Pairs),
 }
@@ -43,24 +43,24 @@ impl FixedLinks {
                 switch: Switch::new(SwitchConfig { ports: members, rate, flit, crossing }),
                 tree: Tree::new(convert::tree(machine)),
             },
-            FabricShape::Shared => FixedLinks::Shared(Medium::new(MediumConfig { members, host, rate, flit })),
+            FabricShape::Shared => FixedLinks::Shared(SharedBus::new(SharedBusConfig { members, host, rate, flit })),
             FabricShape::Pairs => FixedLinks::Pairs(Pairs::new(members, rate)),
         })
     }
 
     /// Carries `bytes` from one end to another. Calls must be in `now` order.
     #[inline]
-    pub fn cross(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Crossing {
+    pub fn cross(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> LinkCrossing {
         match self {
             FixedLinks::Tree { ports, switch, tree } => {
                 let sent = ports[usize::from(ends.0.0)].send(now, traffic, bytes);
                 let met = tree.climb(now, sent, ends, traffic, bytes);
-                Crossing { sent, left: switch.forward(now, met, ends, traffic, bytes) }
+                LinkCrossing { sent, left: switch.forward(now, met, ends, traffic, bytes) }
             }
             FixedLinks::Shared(medium) => medium.cross(now, ends, traffic, bytes),
             FixedLinks::Pairs(pairs) => {
                 let sent = pairs.send(now, ends, traffic, bytes);
-                Crossing { sent, left: sent }
+                LinkCrossing { sent, left: sent }
             }
         }
     }

@@ -40,7 +40,7 @@ pub struct GpuWay {
 
 /// Minimum latency between ports and further components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Apart {
+pub struct PortDistances {
     /// Latency to modules in the same GPU.
     pub modules: Ps,
     /// To ports in other GPUs.
@@ -50,27 +50,27 @@ pub struct Apart {
 /// An end of the path between two GPUs. The latencies at both ends are subtracted from the GPU link's latency; the rest
 /// lies between the ports.
 #[derive(Clone, Copy, Debug)]
-struct End {
+struct PathEnd {
     /// Latency of the module link; zero for a host.
     module_link: Ps,
     /// Part of the GPU link's latency between the module link and the port.
     near: Ps,
 }
 
-impl End {
-    fn new(machine: &MachineConfig, gpu: GpuId) -> End {
+impl PathEnd {
+    fn new(machine: &MachineConfig, gpu: GpuId) -> PathEnd {
         let is_host = gpu.0 == machine.topology.gpus;
         let module_link = if is_host { Ps::ZERO } else { machine.module_link.latency };
-        End { module_link, near: convert::to_way(machine, module_link) }
+        PathEnd { module_link, near: convert::to_way(machine, module_link) }
     }
 }
 
 impl GpuWay {
     /// An idle port for `gpu`, which must be among the [`Layout::ways`] GPUs.
     pub fn new(machine: &MachineConfig, layout: Layout, gpu: GpuId, way: Way) -> GpuWay {
-        let (own, latency) = (End::new(machine, gpu), machine.gpu_link.latency);
+        let (own, latency) = (PathEnd::new(machine, gpu), machine.gpu_link.latency);
         let onward = |to| match way {
-            Way::Out => latency - own.near - End::new(machine, GpuId(to)).near,
+            Way::Out => latency - own.near - PathEnd::new(machine, GpuId(to)).near,
             Way::In => own.near + own.module_link,
         };
         GpuWay {
@@ -91,12 +91,12 @@ impl GpuWay {
     }
 
     /// Minimum latency between ports and other components, if ports exist.
-    pub fn apart(machine: &MachineConfig, layout: Layout) -> Option<Apart> {
-        let mut ends: Vec<End> = (0..layout.ways).map(|gpu| End::new(machine, GpuId(gpu))).collect();
+    pub fn apart(machine: &MachineConfig, layout: Layout) -> Option<PortDistances> {
+        let mut ends: Vec<PathEnd> = (0..layout.ways).map(|gpu| PathEnd::new(machine, GpuId(gpu))).collect();
         ends.sort_by_key(|end| std::cmp::Reverse(end.near));
         let modules = ends.iter().map(|end| end.module_link + end.near).min()?;
         let widest: u64 = ends.iter().take(2).map(|end| end.near.0).sum();
-        Some(Apart { modules, ways: machine.gpu_link.latency - Ps(widest) })
+        Some(PortDistances { modules, ways: machine.gpu_link.latency - Ps(widest) })
     }
 
     /// Records the port's activity in windows of length `window`; the link has `lanes` lanes.
@@ -161,7 +161,7 @@ mod tests {
 
     /// Arrival time at a module in GPU `to` for `bytes` that leave a module in GPU `from` at `now`.
     fn trip(ways: &mut [[GpuWay; 2]], machine: &MachineConfig, now: Ps, (from, to): (u8, u8), bytes: u64) -> Ps {
-        let source = End::new(machine, GpuId(from));
+        let source = PathEnd::new(machine, GpuId(from));
         let at_out = now + source.module_link + source.near;
         let [out, _] = &mut ways[usize::from(from)];
         let at_in = out.carry(at_out, GpuId(to), DATA, Bytes(bytes));
@@ -197,7 +197,8 @@ mod tests {
         for module_link in ["1 ns", "32 ns", "200 ns"] {
             let machine = machine("hmg-4x4", &[("module_link.latency", module_link)]);
             let quarter = Ps(machine.gpu_link.latency.0 / 4);
-            let Apart { modules, ways } = GpuWay::apart(&machine, layout(&machine, 4)).expect("four GPUs have some");
+            let PortDistances { modules, ways } =
+                GpuWay::apart(&machine, layout(&machine, 4)).expect("four GPUs have some");
             assert_eq!(modules, quarter.max(machine.module_link.latency));
             assert!(ways >= quarter + quarter);
         }

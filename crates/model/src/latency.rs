@@ -325,22 +325,22 @@ fn part_of<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
 }
 
 /// Buckets per octave.
-const AN_OCTAVE: usize = 8;
+const BUCKETS_PER_OCTAVE: usize = 8;
 
 /// Total number of buckets: one per picosecond for the first eight, then eight per octave.
-const BUCKETS: usize = AN_OCTAVE * (u64::BITS as usize - 2);
+const BUCKETS: usize = BUCKETS_PER_OCTAVE * (u64::BITS as usize - 2);
 
 /// Bucket of a time.
 #[inline]
 fn bucket(time: u64) -> usize {
-    let shift = (time | AN_OCTAVE as u64).ilog2() - AN_OCTAVE.ilog2();
-    AN_OCTAVE * shift as usize + (time >> shift) as usize
+    let shift = (time | BUCKETS_PER_OCTAVE as u64).ilog2() - BUCKETS_PER_OCTAVE.ilog2();
+    BUCKETS_PER_OCTAVE * shift as usize + (time >> shift) as usize
 }
 
 /// Bounds for a bucket's times, the upper bound exclusive.
 fn bounds(bucket: usize) -> (f64, f64) {
-    let shift = (bucket / AN_OCTAVE).saturating_sub(1);
-    let (first, width) = ((bucket - AN_OCTAVE * shift) as f64, (1_u64 << shift) as f64);
+    let shift = (bucket / BUCKETS_PER_OCTAVE).saturating_sub(1);
+    let (first, width) = ((bucket - BUCKETS_PER_OCTAVE * shift) as f64, (1_u64 << shift) as f64);
     (first * width, (first + 1.0) * width)
 }
 

@@ -81,7 +81,7 @@ impl MemoryCacheStats {
 
 /// State of a line in the cache: which bytes were stored here, and when the rest arrives from DRAM.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct MemoryCacheLine {
     /// Bytes stored since the line was allocated; dirty under write-back.
     stored: Mask,
     /// Arrival time for all remaining bytes; [`Ps::NEVER`] before any request to DRAM.
@@ -92,7 +92,7 @@ struct Held {
 #[derive(Clone)]
 pub struct MemoryCache {
     config: MemoryCacheConfig,
-    lines: Cache<Held>,
+    lines: Cache<MemoryCacheLine>,
     port: Serializer,
     /// Number of parts in the module's cache, counting this part.
     parts: u64,
@@ -125,7 +125,7 @@ impl MemoryCache {
     /// Installs a line, as if left by an earlier program. With write-through, no line is dirty.
     pub fn warm(&mut self, line: Line, dirty: bool) {
         let stored = if dirty { Mask::ALL } else { Mask::NONE };
-        self.lines.store(line, BulkClass::new(0), Held { stored, arrival: Ps::ZERO }, Ways::ALL);
+        self.lines.store(line, BulkClass::new(0), MemoryCacheLine { stored, arrival: Ps::ZERO }, Ways::ALL);
     }
 
     /// Reads bytes of a line in the event at `now`, for a request that departs at `departs`; returns when the last byte
@@ -137,24 +137,24 @@ impl MemoryCache {
         self.stats.reads += 1;
         let (asked, held) = (Asked { now, ready: out }, self.lines.lookup(line).copied());
         match held {
-            Some(Held { stored, arrival }) if stored.contains(mask) || arrival <= out => {
+            Some(MemoryCacheLine { stored, arrival }) if stored.contains(mask) || arrival <= out => {
                 self.stats.read_hits += 1;
                 MemoryRead { done: out, queued }
             }
-            Some(Held { arrival, .. }) if arrival != Ps::NEVER => {
+            Some(MemoryCacheLine { arrival, .. }) if arrival != Ps::NEVER => {
                 self.stats.merges += 1;
                 MemoryRead { done: arrival, queued }
             }
-            Some(Held { stored, .. }) => {
-                let (arrival, behind) = self.ask(asked, (line, !stored), dram);
-                *self.lines.peek_mut(line).expect("the line was just looked up") = Held { stored, arrival };
+            Some(MemoryCacheLine { stored, .. }) => {
+                let (arrival, behind) = self.read_dram(asked, (line, !stored), dram);
+                *self.lines.peek_mut(line).expect("the line was just looked up") = MemoryCacheLine { stored, arrival };
                 MemoryRead { done: arrival, queued: queued + behind }
             }
             None => {
-                let (arrival, behind) = self.ask(asked, (line, Mask::ALL), dram);
+                let (arrival, behind) = self.read_dram(asked, (line, Mask::ALL), dram);
                 // The victim is written back when the miss leaves. A write-back at the fill would reserve DRAM banks
                 // ahead of all requests until then.
-                self.install(asked, line, Held { stored: Mask::NONE, arrival }, dram);
+                self.install(asked, line, MemoryCacheLine { stored: Mask::NONE, arrival }, dram);
                 MemoryRead { done: arrival, queued: queued + behind }
             }
         }
@@ -172,7 +172,7 @@ impl MemoryCache {
                 held.stored |= mask;
                 taken
             }
-            None => self.install(asked, line, Held { stored: mask, arrival: Ps::NEVER }, dram),
+            None => self.install(asked, line, MemoryCacheLine { stored: mask, arrival: Ps::NEVER }, dram),
         };
         match self.config.write {
             WritePolicy::Back => placed,
@@ -202,7 +202,7 @@ impl MemoryCache {
     }
 
     /// Reads bytes in a line from DRAM; returns the arrival time, and the wait for earlier accesses.
-    fn ask(&mut self, asked: Asked, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
+    fn read_dram(&mut self, asked: Asked, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
         self.stats.read_misses += 1;
         let (done, behind) = dram.read_behind(asked, line, self.bytes(mask));
         (done + self.config.miss_latency, behind)
@@ -210,7 +210,7 @@ impl MemoryCache {
 
     /// Allocates a line and evicts a victim if necessary; returns when DRAM has accepted the victim's dirty bytes, if
     /// there are any.
-    fn install(&mut self, asked: Asked, line: Line, held: Held, dram: &mut Dram) -> Ps {
+    fn install(&mut self, asked: Asked, line: Line, held: MemoryCacheLine, dram: &mut Dram) -> Ps {
         let inserted = self.lines.insert(line, BulkClass::new(0), held, Ways::ALL).expect("no line is pinned");
         let Some(victim) = inserted.victim else { return asked.ready };
         self.stats.evictions += 1;

@@ -243,7 +243,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     /// Updates the module's address map with a message about moving pages, before any component acts on the message. If
     /// pages get a new home, the L2 first drops their lines at the old home.
     #[inline(never)]
-    fn tell_map(&mut self, message: &Message<D>, out: &mut Out<'_, D>) {
+    fn update_map(&mut self, message: &Message<D>, out: &mut Out<'_, D>) {
         match *message {
             Message::Paging { pages, order: PagingOrder::Unmap } if self.site.paging.unmapping().refuses => {
                 pages.pages().for_each(|page| self.site.map.refuse(page));
@@ -288,13 +288,13 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline]
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         if self.site.map.moves() {
-            self.tell_map(&event.message, out);
+            self.update_map(&event.message, out);
         }
         let Module { site, sm_side, slice_side, uncore, controller, copy_engine } = self;
         site.watch.handles(event.time, site.module, unit, &event.message);
         let mut parts = Parts { site, sm_side, slice_side, uncore, out };
         if event.time >= parts.uncore.due() {
-            parts.come_due(event.time);
+            parts.run_samplers(event.time);
         }
         match (&event.message, unit) {
             (Message::Arrive { route, packet }, _) => {

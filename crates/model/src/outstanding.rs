@@ -50,7 +50,7 @@ pub enum Asker {
 
 /// Operations in a pool, with their waiters.
 #[derive(Clone, Debug)]
-struct Operations {
+struct OperationPool {
     credits: Credits,
     /// Waiters for the pool's drains, oldest first.
     askers: VecDeque<Asker>,
@@ -59,7 +59,7 @@ struct Operations {
 /// All operations from a module that are not yet acknowledged.
 #[derive(Clone, Debug)]
 pub struct Outstanding {
-    pools: [Operations; Pool::ALL.len()],
+    pools: [OperationPool; Pool::ALL.len()],
     /// Maximum number of posted stores in flight: for the module's own stores, and separately for forwarded stores.
     limit: u32,
 }
@@ -67,7 +67,7 @@ pub struct Outstanding {
 impl Outstanding {
     /// State with nothing in flight; `limit`: maximum number of posted stores, own and forwarded each.
     pub fn new(limit: u32) -> Outstanding {
-        let empty = Operations { credits: Credits::new(u32::MAX), askers: VecDeque::new() };
+        let empty = OperationPool { credits: Credits::new(u32::MAX), askers: VecDeque::new() };
         Outstanding { pools: std::array::from_fn(|_| empty.clone()), limit }
     }
 

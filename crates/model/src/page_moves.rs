@@ -60,7 +60,7 @@ fn unmap<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, 
     }
     parts.out.send(parts.out.now() + Ps(1), controller, controller, Message::PageQuiet { pages });
     if sms > 0 {
-        parts.tell_sms(parts.out.now(), controller, Message::Drain(Drainer::Pages(pages)));
+        parts.send_to_sms(parts.out.now(), controller, Message::Drain(Drainer::Pages(pages)));
     }
     parts.at_core(|core, here| core.drain(pages, here));
 }

@@ -58,7 +58,7 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     }
 
     /// Sends a message from `by` to every SM, to arrive one crossbar latency after `at`.
-    pub fn tell_sms(&mut self, at: Ps, by: ComponentId, message: Message<D>) {
+    pub fn send_to_sms(&mut self, at: Ps, by: ComponentId, message: Message<D>) {
         let at = self.to_sm(at);
         for sm in (0..self.sms()).map(SmId) {
             self.out.send(at, by, self.site.layout.sm(self.site.module, sm), message);
@@ -66,7 +66,7 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     }
 
     /// Sends a message from `by` to the first slice in every group, to arrive one crossbar latency from now.
-    pub fn tell_groups(&mut self, by: ComponentId, message: Message<D>) {
+    pub fn send_to_groups(&mut self, by: ComponentId, message: Message<D>) {
         let at = self.to_sm(self.out.now());
         let size = self.site.machine.l2.slices / self.groups();
         for group in 0..self.groups() {
@@ -116,17 +116,17 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
 
     /// Runs the periodic samplers due before an event at `now`: the way partition, and the module's activity.
     #[cold]
-    pub fn come_due(&mut self, now: Ps) {
+    pub fn run_samplers(&mut self, now: Ps) {
         if self.uncore.ways.next_sample() <= now {
             self.uncore.shift_ways(now, |at| self.slice_side.queued_until(at));
-            self.tell_l1_ways();
+            self.update_l1_ways();
         }
         let (sms, slices) = (&self.sm_side.sms, &*self.slice_side);
         self.uncore.observe(now, |port| sample(now, sms, slices, port));
     }
 
     /// Copies the current way split to the L1s.
-    pub fn tell_l1_ways(&mut self) {
+    pub fn update_l1_ways(&mut self) {
         self.sm_side.shared.l1_ways = *self.uncore.ways.l1();
     }
 }

@@ -16,9 +16,9 @@ pub struct PortConfig {
     /// Outgoing link; the ingress has an equal rate.
     pub link: LinkConfig,
     /// Exit for packets to different GPUs.
-    pub to_gpus: Exit,
+    pub to_gpus: PortExit,
     /// Exit for packets to or from a coherent host.
-    pub to_host: Exit,
+    pub to_host: PortExit,
     /// Number of components with separate send channels.
     pub sources: usize,
     /// Number of modules in the whole machine.
@@ -27,7 +27,7 @@ pub struct PortConfig {
 
 /// Next component for packets that leave a module's link towards another GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
+pub struct PortExit {
     /// Output port for the module's GPU, or the component between all GPUs.
     pub at: ComponentId,
     /// Latency from the link's end: half the latency between two GPUs, or the value given by [`crate::gpu_way`].
@@ -36,7 +36,7 @@ pub struct Exit {
 
 /// A packet to send.
 #[derive(Clone, Copy, Debug)]
-pub struct Parcel<D: Contents> {
+pub struct OutgoingPacket<D: Contents> {
     /// Sending component.
     pub from: ComponentId,
     /// Departure from this component.
@@ -74,8 +74,8 @@ impl Port {
     /// Sends a packet to another module at its departure; returns when it has left. Packets from a component to a
     /// module arrive in order. Protocols rely on this order per line and per region, and each line and region belongs
     /// to one slice.
-    pub fn send<C, D: Contents>(&mut self, parcel: Parcel<D>, site: &Site<C, D>, out: &mut Out<'_, D>) -> Ps {
-        let Parcel { from, departs, target, packet } = parcel;
+    pub fn send<C, D: Contents>(&mut self, parcel: OutgoingPacket<D>, site: &Site<C, D>, out: &mut Out<'_, D>) -> Ps {
+        let OutgoingPacket { from, departs, target, packet } = parcel;
         let Facts { receiver, traffic, payload } = packet.facts();
         let bytes = site.weights.of(payload);
         let component = site.component(target, receiver);

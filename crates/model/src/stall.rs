@@ -83,14 +83,14 @@ impl Queue {
 pub const QUEUED: [Stall; 4] = [Stall::OwnL2, Stall::Module, Stall::Gpu, Stall::Host];
 
 /// Times indexed by class in [`QUEUED`], then by [`Queue`].
-type Queued = [[u64; Queue::ALL.len()]; QUEUED.len()];
+type QueueTimes = [[u64; Queue::ALL.len()]; QUEUED.len()];
 
 /// Times of warp slots by [`Stall`], in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StallTimes {
     times: [u64; Stall::ALL.len()],
     /// The parts of these times that were spent in queues.
-    queued: Queued,
+    queued: QueueTimes,
 }
 
 /// Index for a class in [`QUEUED`].

@@ -1,4 +1,4 @@
-//! A non-blocking switch below or above others, in a [`crate::tree`] or at the root of a [`crate::medium`]. The switch
+//! A non-blocking switch below or above others, in a [`crate::tree`] or at the root of a [`crate::shared_bus`]. The switch
 //! has a port per GPU, and the inside never saturates. GPUs connected by a single switch have separate port components
 //! instead ([`crate::gpu_way`]).
 //!
@@ -37,7 +37,7 @@ pub struct PortStats {
 }
 
 #[derive(Clone, Debug)]
-struct Port {
+struct SwitchPort {
     stats: PortStats,
     /// Reserved flits at the output.
     out: Calendar,
@@ -51,7 +51,7 @@ pub struct Switch {
     crossing: Ps,
     flit: Divisor,
     /// Ports by GPU.
-    ports: Vec<Port>,
+    ports: Vec<SwitchPort>,
 }
 
 /// Time for a `flit` at `rate`, in 2^-16 ps, the unit used by [`Calendar`].
@@ -67,7 +67,7 @@ impl Switch {
     /// An idle switch.
     pub fn new(config: SwitchConfig) -> Switch {
         let out = Calendar::new(flit_time(config.flit, config.rate));
-        let port = Port { stats: PortStats::default(), out, last: vec![Ps::ZERO; config.ports as usize] };
+        let port = SwitchPort { stats: PortStats::default(), out, last: vec![Ps::ZERO; config.ports as usize] };
         Switch {
             crossing: config.crossing,
             flit: Divisor::new(config.flit.0),
@@ -83,7 +83,7 @@ impl Switch {
         let entered = &mut self.ports[usize::from(from.0)].stats.entered;
         entered.packets += 1;
         entered.bytes += bytes.0;
-        let Port { stats: PortStats { left: stats, .. }, out, last } = &mut self.ports[usize::from(to.0)];
+        let SwitchPort { stats: PortStats { left: stats, .. }, out, last } = &mut self.ports[usize::from(to.0)];
         let (whole, rest) = self.flit.split(bytes.0);
         let (ready, flits) = (inside + self.crossing, whole + u64::from(rest > 0));
         // A packet without bytes takes no flit, but still waits for packets ahead of it.

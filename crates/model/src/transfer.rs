@@ -73,13 +73,13 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
     ) {
         let (group, _) = self.place(slice);
         let transfer = site.transfers.get(number);
-        let mut here = Group { first: slice, group: &mut self.groups[group], site, uncore, out };
+        let mut here = TransferGroup { first: slice, group: &mut self.groups[group], site, uncore, out };
         if is_read { here.read(number, transfer.ranges.clone()) } else { here.write(&transfer) }
     }
 }
 
 /// A slice group receiving a transfer.
-struct Group<'a, 'o, C: Below<D>, D: Contents> {
+struct TransferGroup<'a, 'o, C: Below<D>, D: Contents> {
     /// Number of its first slice.
     first: u16,
     group: &'a mut SliceGroup<C, D>,
@@ -88,7 +88,7 @@ struct Group<'a, 'o, C: Below<D>, D: Contents> {
     out: &'a mut Out<'o, D>,
 }
 
-impl<C: Below<D>, D: Contents> Group<'_, '_, C, D> {
+impl<C: Below<D>, D: Contents> TransferGroup<'_, '_, C, D> {
     /// Index of the slice with a line in this group; `None` if another group has the line.
     fn slice_of(&self, line: Line) -> Option<usize> {
         let index = usize::from(self.site.map.slice(line).checked_sub(self.first)?);
@@ -97,7 +97,7 @@ impl<C: Below<D>, D: Contents> Group<'_, '_, C, D> {
 
     /// The host writes: cached copies are dropped, and each line gets new contents in the home memory.
     fn write(&mut self, transfer: &Transfer<D>) {
-        let Group { group: SliceGroup { slices, shared }, site, uncore, out, .. } = self;
+        let TransferGroup { group: SliceGroup { slices, shared }, site, uncore, out, .. } = self;
         for slice in &mut *slices {
             let mut here = SliceContext { id: slice.id(), site, shared, uncore, out };
             slice.host_wrote(&transfer.ranges, &mut here);

@@ -58,7 +58,7 @@ pub struct LaneStats {
 
 /// A packet in the queue or in transmission.
 #[derive(Clone, Debug)]
-struct Waiting<P> {
+struct QueuedPacket<P> {
     packet: P,
     traffic: Traffic,
     bytes: Bytes,
@@ -69,7 +69,7 @@ struct Waiting<P> {
 #[derive(Clone, Debug)]
 struct Direction<P> {
     /// Queued packets; the first is in transmission.
-    queue: VecDeque<Waiting<P>>,
+    queue: VecDeque<QueuedPacket<P>>,
     serializer: Serializer,
     /// Value of `stats.busy` at the last sample.
     sampled: Ps,
@@ -95,7 +95,7 @@ impl<P> Direction<P> {
 
     /// Starts the packet at the head; returns the last byte's departure time.
     fn start(&mut self, now: Ps) -> Option<Ps> {
-        let Waiting { traffic, bytes, since, .. } = self.queue.front()?;
+        let QueuedPacket { traffic, bytes, since, .. } = self.queue.front()?;
         let until = self.serializer.send(now, *bytes);
         self.stats.count(*traffic, *bytes);
         self.stats.busy += until - now;
@@ -122,7 +122,7 @@ impl<P> Direction<P> {
 
 /// Lanes in transition from one direction to the opposite direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Turn {
+struct PendingTurn {
     /// Time when the lanes carry data again.
     due: Ps,
     /// Lanes gained, by [`Way`].
@@ -135,7 +135,7 @@ pub struct TurningLink<P> {
     config: TurningConfig,
     /// Directions by [`Way`].
     ways: [Direction<P>; 2],
-    turn: Option<Turn>,
+    turn: Option<PendingTurn>,
     sampled_at: Ps,
 }
 
@@ -152,7 +152,7 @@ impl<P> TurningLink<P> {
     #[inline]
     pub fn push(&mut self, now: Ps, way: Way, packet: P, traffic: Traffic, bytes: Bytes) -> Option<Ps> {
         let direction = &mut self.ways[way as usize];
-        direction.queue.push_back(Waiting { packet, traffic, bytes, since: now });
+        direction.queue.push_back(QueuedPacket { packet, traffic, bytes, since: now });
         if direction.queue.len() == 1 { direction.start(now) } else { None }
     }
 
@@ -262,7 +262,7 @@ impl<P> TurningLink<P> {
         }
         let gains = Way::BOTH.map(|way| wanted[way as usize] - kept[way as usize]);
         let due = drained + self.config.switch_time;
-        self.turn = Some(Turn { due, gains });
+        self.turn = Some(PendingTurn { due, gains });
         Some(due)
     }
 }

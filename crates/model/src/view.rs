@@ -9,15 +9,15 @@ use tombolo_types::{ModuleId, ModuleSet, Page};
 
 /// Subscriber sets, each stored once: most pages share a few sets.
 #[derive(Clone, Debug)]
-struct Subscribers {
+struct SubscriberSets {
     sets: Vec<ModuleSet>,
     numbers: FxHashMap<ModuleSet, u32>,
 }
 
-impl Subscribers {
+impl SubscriberSets {
     /// Only the empty set, with number 0.
-    fn new() -> Subscribers {
-        Subscribers { sets: vec![ModuleSet::NONE], numbers: FxHashMap::from_iter([(ModuleSet::NONE, 0)]) }
+    fn new() -> SubscriberSets {
+        SubscriberSets { sets: vec![ModuleSet::NONE], numbers: FxHashMap::from_iter([(ModuleSet::NONE, 0)]) }
     }
 
     fn number(&mut self, set: ModuleSet) -> u32 {
@@ -31,7 +31,7 @@ impl Subscribers {
 /// A [`Mapping`] whose subscribers are stored by number. Compact, because every module has an entry for each moving
 /// page.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct StoredMapping {
     home: ModuleId,
     access: Access,
     subscribers: u32,
@@ -44,14 +44,14 @@ pub struct View {
     /// Number of modules in the whole machine.
     modules: u8,
     rules: Paging,
-    told: FxHashMap<Page, Entry>,
-    subscribers: Subscribers,
+    told: FxHashMap<Page, StoredMapping>,
+    subscribers: SubscriberSets,
 }
 
 impl View {
     /// View for module `at` among `modules` modules, before the run.
     pub fn new(at: ModuleId, modules: u8, rules: Paging) -> View {
-        View { at, modules, rules, told: FxHashMap::default(), subscribers: Subscribers::new() }
+        View { at, modules, rules, told: FxHashMap::default(), subscribers: SubscriberSets::new() }
     }
 
     /// The module's mapping for a page placed at `placed`: the last received mapping, or the one that follows from the
@@ -59,7 +59,7 @@ impl View {
     #[inline]
     pub fn mapping(&self, page: Page, placed: ModuleId) -> Mapping {
         match self.told.get(&page) {
-            Some(&Entry { home, access, subscribers }) => {
+            Some(&StoredMapping { home, access, subscribers }) => {
                 Mapping { home, access, subscribers: self.subscribers.sets[subscribers as usize] }
             }
             None => self.untold(placed),
@@ -68,7 +68,7 @@ impl View {
 
     fn set(&mut self, page: Page, Mapping { home, access, subscribers }: Mapping) {
         let subscribers = self.subscribers.number(subscribers);
-        self.told.insert(page, Entry { home, access, subscribers });
+        self.told.insert(page, StoredMapping { home, access, subscribers });
     }
 
     fn untold(&self, placed: ModuleId) -> Mapping {

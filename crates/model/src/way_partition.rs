@@ -35,29 +35,29 @@ pub struct WayPartitionConfig {
 
 /// Ways in a cache available to lines on either side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split {
+pub struct WaySplit {
     /// For lines in the module's own memory.
     pub local: Ways,
     /// For all other lines.
     pub remote: Ways,
 }
 
-impl Split {
+impl WaySplit {
     /// Any line may use any way.
-    pub const WHOLE: Split = Split { local: Ways::ALL, remote: Ways::ALL };
+    pub const WHOLE: WaySplit = WaySplit { local: Ways::ALL, remote: Ways::ALL };
 
     /// Gives the first `local` of `ways` ways to local lines, and the rest to remote lines. `side` converts a mask into
     /// the allowed ways.
-    fn of(ways: u32, local: u32, side: fn(u32) -> Ways) -> Split {
+    fn of(ways: u32, local: u32, side: fn(u32) -> Ways) -> WaySplit {
         let first = (1 << local) - 1;
         let all = u32::MAX >> (u32::BITS - ways);
-        Split { local: side(first), remote: side(all & !first) }
+        WaySplit { local: side(first), remote: side(all & !first) }
     }
 
     /// True if the split has no effect.
     #[inline]
     pub fn is_whole(&self) -> bool {
-        *self == Split::WHOLE
+        *self == WaySplit::WHOLE
     }
 }
 
@@ -76,8 +76,8 @@ pub struct LocalWays {
 #[derive(Clone, Debug)]
 pub struct WayPartition {
     config: WayPartitionConfig,
-    l1: Split,
-    l2: Split,
+    l1: WaySplit,
+    l2: WaySplit,
     local: LocalWays,
     next_sample: Ps,
     /// Current arrival rate for replies.
@@ -96,8 +96,8 @@ impl WayPartition {
     /// A partition before the first kernel.
     pub fn new(config: WayPartitionConfig) -> WayPartition {
         let mut partition = WayPartition {
-            l1: Split::WHOLE,
-            l2: Split::WHOLE,
+            l1: WaySplit::WHOLE,
+            l2: WaySplit::WHOLE,
             local: LocalWays { since: Ps::ZERO, l1: 0, l2: 0 },
             next_sample: Ps::NEVER,
             incoming: config.incoming,
@@ -113,13 +113,13 @@ impl WayPartition {
 
     /// Way split for each L1.
     #[inline]
-    pub fn l1(&self) -> &Split {
+    pub fn l1(&self) -> &WaySplit {
         &self.l1
     }
 
     /// Way split for the L2.
     #[inline]
-    pub fn l2(&self) -> &Split {
+    pub fn l2(&self) -> &WaySplit {
         &self.l2
     }
 
@@ -208,7 +208,7 @@ impl WayPartition {
     fn set(&mut self, local: LocalWays) {
         // With a strict policy, the two sides are separate caches. Otherwise a split does not restrict empty ways.
         let side = if self.config.policy.is_strict() { Ways::only } else { Ways::replacing };
-        let split = |local, ways| if local == 0 { Split::WHOLE } else { Split::of(ways, local, side) };
+        let split = |local, ways| if local == 0 { WaySplit::WHOLE } else { WaySplit::of(ways, local, side) };
         self.l1 = split(local.l1, self.config.l1_ways);
         self.l2 = split(local.l2, self.config.l2_ways);
         self.local = local;

@@ -36,7 +36,7 @@ impl Wires {
     pub fn new(built: &Built, layout: Layout) -> Wires {
         let machine = &*built.machine;
         let modules = usize::from(layout.all_modules());
-        let (mut idle, weights) = (Idle::new(built, layout), Weights::new(machine));
+        let (mut idle, weights) = (IdleNetwork::new(built, layout), Weights::new(machine));
         let mut wires = Wires { modules, kinds: vec![0; modules * modules], trips: Vec::new() };
         let pairs = (0..modules).flat_map(|from| (0..modules).map(move |to| (from, to)));
         for (from, to) in pairs.filter(|(from, to)| from != to) {
@@ -62,10 +62,10 @@ impl Wires {
 }
 
 /// Links carrying a single packet at a time.
-struct Idle<'a> {
+struct IdleNetwork<'a> {
     machine: &'a MachineConfig,
     host: Option<HostEnd>,
-    links: Links,
+    links: IdleLinks,
     /// A module's output port, and the ingress behind it.
     port: Link,
     incoming: Serializer,
@@ -74,22 +74,23 @@ struct Idle<'a> {
 }
 
 /// Links between GPUs.
-enum Links {
+enum IdleLinks {
     Fixed(FixedLinks),
     /// Output and input links at a switch, used in sequence, with equally many lanes in each direction.
     Ways([Serializer; 2]),
 }
 
-impl<'a> Idle<'a> {
-    fn new(built: &'a Built, layout: Layout) -> Idle<'a> {
+impl<'a> IdleNetwork<'a> {
+    fn new(built: &'a Built, layout: Layout) -> IdleNetwork<'a> {
         let machine = &*built.machine;
         let host = machine.coherent_host().filter(|_| layout.host).map(|host| HostEnd::new(machine, host.link));
         let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);
         let fixed = if built.turning.is_none() { FixedLinks::new(machine, inside) } else { None };
-        let links = fixed.map_or_else(|| Links::Ways([machine.gpu_link.rate; 2].map(Serializer::new)), Links::Fixed);
+        let links =
+            fixed.map_or_else(|| IdleLinks::Ways([machine.gpu_link.rate; 2].map(Serializer::new)), IdleLinks::Fixed);
         let port = Link::new(convert::link(&machine.module_link));
         let incoming = Serializer::new(machine.module_link.rate);
-        Idle { machine, host, links, port, incoming, now: GAP }
+        IdleNetwork { machine, host, links, port, incoming, now: GAP }
     }
 
     /// Latency from departure until the other module has received the packet completely.
@@ -118,8 +119,8 @@ impl<'a> Idle<'a> {
             }
         }
         let through = match &mut self.links {
-            Links::Fixed(links) => links.cross(left, ends, Traffic::Control, bytes).left,
-            Links::Ways(ways) => ways.iter_mut().fold(left, |at, way| way.send(at, bytes)),
+            IdleLinks::Fixed(links) => links.cross(left, ends, Traffic::Control, bytes).left,
+            IdleLinks::Ways(ways) => ways.iter_mut().fold(left, |at, way| way.send(at, bytes)),
         };
         through + latency + last
     }

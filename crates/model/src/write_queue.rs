@@ -12,7 +12,7 @@ use tombolo_types::{Line, Mask};
 
 /// An entry with its serial number among all additions.
 #[derive(Clone, Copy, Debug)]
-struct Added<D> {
+struct NumberedEntry<D> {
     entry: Entry<D>,
     number: u64,
 }
@@ -21,7 +21,7 @@ struct Added<D> {
 #[derive(Clone, Debug)]
 pub struct WriteQueue<D> {
     capacity: usize,
-    entries: FxHashMap<Line, Added<D>>,
+    entries: FxHashMap<Line, NumberedEntry<D>>,
     /// Lines with serial numbers, in the order of their addition. A pair is stale if the line's current entry has
     /// another number.
     order: VecDeque<(Line, u64)>,
@@ -59,7 +59,7 @@ impl<D: Data> WriteQueue<D> {
             return true;
         }
         self.additions += 1;
-        self.entries.insert(line, Added { entry, number: self.additions });
+        self.entries.insert(line, NumberedEntry { entry, number: self.additions });
         self.order.push_back((line, self.additions));
         false
     }

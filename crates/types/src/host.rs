@@ -37,7 +37,7 @@ impl HostPhase {
     /// Ranges do not record the order of the host's accesses. A host that walks with a stride, or in several passes, is
     /// represented by a single pass over its lines, in order.
     pub fn accesses(&self, size: LineSize) -> impl Iterator<Item = HostAccess> + '_ {
-        Accesses { reads: lines(&self.reads, size).peekable(), writes: lines(&self.writes, size).peekable() }
+        MergedAccesses { reads: lines(&self.reads, size).peekable(), writes: lines(&self.writes, size).peekable() }
     }
 }
 
@@ -54,12 +54,12 @@ pub fn mask_within(ranges: &[Range<u64>], line: Line, size: LineSize) -> Mask {
 }
 
 /// Merged iterator over reads and writes.
-struct Accesses<'a> {
-    reads: Peekable<Lines<'a>>,
-    writes: Peekable<Lines<'a>>,
+struct MergedAccesses<'a> {
+    reads: Peekable<RangeLines<'a>>,
+    writes: Peekable<RangeLines<'a>>,
 }
 
-impl Iterator for Accesses<'_> {
+impl Iterator for MergedAccesses<'_> {
     type Item = HostAccess;
 
     fn next(&mut self) -> Option<HostAccess> {
@@ -75,27 +75,27 @@ impl Iterator for Accesses<'_> {
 }
 
 /// Lines in ascending ranges, each once, with the bytes covered by some range.
-struct Lines<'a> {
+struct RangeLines<'a> {
     size: LineSize,
     ranges: slice::Iter<'a, Range<u64>>,
     /// Rest of the current range; empty behind the last one.
     rest: Range<u64>,
 }
 
-fn lines(ranges: &[Range<u64>], size: LineSize) -> Lines<'_> {
-    let mut lines = Lines { size, ranges: ranges.iter(), rest: 0..0 };
-    lines.turn();
+fn lines(ranges: &[Range<u64>], size: LineSize) -> RangeLines<'_> {
+    let mut lines = RangeLines { size, ranges: ranges.iter(), rest: 0..0 };
+    lines.next_range();
     lines
 }
 
-impl Lines<'_> {
+impl RangeLines<'_> {
     /// Advances to the next range.
-    fn turn(&mut self) {
+    fn next_range(&mut self) {
         self.rest = self.ranges.find(|range| !range.is_empty()).cloned().unwrap_or(0..0);
     }
 
     /// Consumes the current range's bytes in its first line; returns their mask.
-    fn take(&mut self) -> Mask {
+    fn take_mask(&mut self) -> Mask {
         let Range { start, end } = self.rest;
         let left = self.size.bytes() - start % self.size.bytes();
         let bytes = left.min(end - start);
@@ -104,16 +104,16 @@ impl Lines<'_> {
     }
 }
 
-impl Iterator for Lines<'_> {
+impl Iterator for RangeLines<'_> {
     type Item = (Line, Mask);
 
     fn next(&mut self) -> Option<(Line, Mask)> {
         let line = self.size.line_of(self.rest.start);
         let mut mask = Mask::NONE;
         while !self.rest.is_empty() && self.size.line_of(self.rest.start) == line {
-            mask |= self.take();
+            mask |= self.take_mask();
             if self.rest.is_empty() {
-                self.turn();
+                self.next_range();
             }
         }
         (!mask.is_empty()).then_some((line, mask))

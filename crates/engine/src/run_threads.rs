@@ -1,6 +1,6 @@
 //! Thread count for a run: all threads that help, borrowed from a pool shared between concurrent runs.
 
-use crate::balance::{self, Work};
+use crate::balance::{self, WindowLoads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Minimum presence on a core, in percent of the time, for a run to keep more than one thread. Below this limit,
@@ -42,7 +42,7 @@ impl Spare {
 }
 
 /// Threads of one run. All except the calling thread return to the pool when the run ends.
-pub(crate) struct Staff<'a> {
+pub(crate) struct RunThreads<'a> {
     spare: &'a Spare,
     /// Number of threads in the run, including the calling thread.
     threads: usize,
@@ -64,12 +64,12 @@ pub(crate) struct Staff<'a> {
     ignores_load: bool,
 }
 
-impl<'a> Staff<'a> {
+impl<'a> RunThreads<'a> {
     /// The calling thread, and up to `more` threads from the pool. `events`: number handled by each partition before.
-    pub(crate) fn new(spare: &'a Spare, more: usize, events: Vec<u64>, ignores_load: bool) -> Staff<'a> {
+    pub(crate) fn new(spare: &'a Spare, more: usize, events: Vec<u64>, ignores_load: bool) -> RunThreads<'a> {
         let limit = events.len();
         let threads = 1 + spare.take(more.min(limit - 1));
-        Staff {
+        RunThreads {
             spare,
             threads,
             limit,
@@ -110,7 +110,7 @@ impl<'a> Staff<'a> {
     pub(crate) fn review(&mut self, events: Vec<u64>, windows: u64, groups: &[u16], presence: u64) -> bool {
         let most = (self.threads + self.spare.count()).min(self.limit_by(presence));
         self.loads = events.iter().zip(&self.events).map(|(now, then)| now - then).collect();
-        let work = Work { loads: &self.loads, groups, windows: windows - self.windows };
+        let work = WindowLoads { loads: &self.loads, groups, windows: windows - self.windows };
         let wanted = balance::fewest(work, most);
         (self.events, self.windows) = (events, windows);
         let before = self.threads;
@@ -140,14 +140,14 @@ impl<'a> Staff<'a> {
     /// Initial thread for each partition, when `threads` threads begin.
     pub(crate) fn owners(&self, groups: &[u16], threads: usize) -> Vec<u16> {
         if self.loads.is_empty() {
-            return balance::first_dealing(groups, threads);
+            return balance::initial_owners(groups, threads);
         }
         balance::best(&self.loads, groups, threads)
     }
 
     /// Thread for each partition, after the last review.
-    pub(crate) fn deal(&self, groups: &[u16], owners: Vec<u16>) -> Vec<u16> {
-        balance::deal(&self.loads, groups, owners, self.threads)
+    pub(crate) fn rebalance(&self, groups: &[u16], owners: Vec<u16>) -> Vec<u16> {
+        balance::rebalance(&self.loads, groups, owners, self.threads)
     }
 
     fn change(&mut self, wanted: usize) {
@@ -161,7 +161,7 @@ impl<'a> Staff<'a> {
     }
 }
 
-impl Drop for Staff<'_> {
+impl Drop for RunThreads<'_> {
     fn drop(&mut self) {
         self.spare.add(self.threads - 1);
     }
@@ -176,15 +176,15 @@ mod tests {
     #[test]
     fn threads_without_work_go_back_and_come_again() {
         let spare = Spare::new(3);
-        let mut staff = Staff::new(&spare, 3, vec![0; 4], false);
-        assert_eq!((staff.threads(), spare.count()), (4, 0));
-        assert!(staff.review(vec![9000, 0, 0, 0], 100, &GROUPS, 100), "one partition alone has work");
-        assert_eq!((staff.threads(), spare.count()), (1, 3));
-        assert!(staff.review(vec![18_000, 9000, 0, 0], 200, &GROUPS, 100));
-        assert_eq!((staff.threads(), spare.count()), (2, 2));
-        assert!(staff.review(vec![27_000, 18_000, 9000, 9000], 300, &GROUPS, 100));
-        assert_eq!((staff.threads(), spare.count()), (4, 0));
-        drop(staff);
+        let mut run_threads = RunThreads::new(&spare, 3, vec![0; 4], false);
+        assert_eq!((run_threads.threads(), spare.count()), (4, 0));
+        assert!(run_threads.review(vec![9000, 0, 0, 0], 100, &GROUPS, 100), "one partition alone has work");
+        assert_eq!((run_threads.threads(), spare.count()), (1, 3));
+        assert!(run_threads.review(vec![18_000, 9000, 0, 0], 200, &GROUPS, 100));
+        assert_eq!((run_threads.threads(), spare.count()), (2, 2));
+        assert!(run_threads.review(vec![27_000, 18_000, 9000, 9000], 300, &GROUPS, 100));
+        assert_eq!((run_threads.threads(), spare.count()), (4, 0));
+        drop(run_threads);
         assert_eq!(spare.count(), 3);
     }
 
@@ -192,12 +192,12 @@ mod tests {
     /// are given per review.
     fn threads_of(threads: usize, presences: &[u64]) -> Vec<usize> {
         let spare = Spare::new(threads - 1);
-        let mut staff = Staff::new(&spare, threads - 1, vec![0; 4], false);
+        let mut run_threads = RunThreads::new(&spare, threads - 1, vec![0; 4], false);
         let mut after = Vec::new();
         for (at, presence) in presences.iter().enumerate() {
             let periods = at as u64 + 1;
-            staff.review(vec![9000 * periods; 4], 100 * periods, &GROUPS, *presence);
-            after.push(staff.threads());
+            run_threads.review(vec![9000 * periods; 4], 100 * periods, &GROUPS, *presence);
+            after.push(run_threads.threads());
         }
         after
     }
@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn runs_share_a_pool() {
         let spare = Spare::new(2);
-        let first = Staff::new(&spare, 1, vec![0; 4], false);
-        let second = Staff::new(&spare, 3, vec![0; 4], false);
+        let first = RunThreads::new(&spare, 1, vec![0; 4], false);
+        let second = RunThreads::new(&spare, 3, vec![0; 4], false);
         assert_eq!((first.threads(), second.threads(), spare.count()), (2, 2, 0));
         assert!(first.may_change(), "it may return its thread");
         drop(first);
@@ -231,8 +231,8 @@ mod tests {
     #[test]
     fn more_threads_than_partitions_are_not_taken() {
         let spare = Spare::new(7);
-        assert_eq!(Staff::new(&spare, 7, vec![0; 4], false).threads(), 4);
-        let alone = Staff::new(&spare, 7, vec![0], false);
+        assert_eq!(RunThreads::new(&spare, 7, vec![0; 4], false).threads(), 4);
+        let alone = RunThreads::new(&spare, 7, vec![0], false);
         assert_eq!((alone.threads(), alone.may_change()), (1, false));
     }
 }

@@ -10,7 +10,7 @@ use tombolo_types::{Page, SmId};
 
 /// Waiters for a page, with the access already requested from the driver on their behalf.
 #[derive(Clone, Debug, Default)]
-struct Waiting {
+struct PageWaiters {
     /// Warps, in order of arrival.
     warps: Vec<(SmId, u8)>,
     /// Strongest access requested from the driver.
@@ -19,8 +19,8 @@ struct Waiting {
 
 /// A module's knowledge about pages, in addition to its view.
 #[derive(Clone, Debug, Default)]
-pub struct Residence {
-    waiting: FxHashMap<Page, Waiting>,
+pub struct PageWaits {
+    waiting: FxHashMap<Page, PageWaiters>,
     /// L1 misses in flight, by page.
     loads: FxHashMap<Page, u32>,
     /// Unfinished parts, by page being unmapped.
@@ -29,7 +29,7 @@ pub struct Residence {
     draining: Vec<Option<PageRun>>,
 }
 
-impl Residence {
+impl PageWaits {
     /// A warp waits for a page.
     pub fn park(&mut self, page: Page, warp: (SmId, u8)) {
         self.waiting.entry(page).or_default().warps.push(warp);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_driver_is_asked_once_to_load_and_once_more_to_write() {
-        let mut residence = Residence::default();
+        let mut residence = PageWaits::default();
         let (load, store) = (Wanted::Load, Wanted::Store);
         let asked = [load, load, store, store, load].map(|wanted| residence.ask(PAGE, wanted));
         assert_eq!(asked, [true, false, true, false, false]);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_unmapping_is_over_when_loads_and_drains_are() {
-        let mut residence = Residence::default();
+        let mut residence = PageWaits::default();
         residence.load_begins(PAGE);
         residence.load_begins(PAGE);
         assert!(!residence.load_ends(PAGE), "no unmapping waits, and one load is in flight");

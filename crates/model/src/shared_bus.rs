@@ -13,7 +13,7 @@ use tombolo_types::{Bytes, GpuId, Ps, Rate, Serializer};
 
 /// Shape of a shared bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediumConfig {
+pub struct SharedBusConfig {
     /// Number of GPUs, plus one for an attached host.
     pub members: u32,
     /// The host's number among the members.
@@ -26,7 +26,7 @@ pub struct MediumConfig {
 
 /// Crossing times of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crossing {
+pub struct LinkCrossing {
     /// Departure of the last byte from the sender.
     pub sent: Ps,
     /// Departure of the last byte towards the receiver.
@@ -35,7 +35,7 @@ pub struct Crossing {
 
 /// A shared bus.
 #[derive(Clone, Debug)]
-pub struct Medium {
+pub struct SharedBus {
     host: Option<GpuId>,
     /// Direction towards the root.
     up: Link,
@@ -50,11 +50,11 @@ pub struct Medium {
 /// The only output port of the switch at the root.
 const AWAY: GpuId = GpuId(0);
 
-impl Medium {
+impl SharedBus {
     /// An idle bus.
-    pub fn new(config: MediumConfig) -> Medium {
-        let MediumConfig { members, host, rate, flit } = config;
-        Medium {
+    pub fn new(config: SharedBusConfig) -> SharedBus {
+        let SharedBusConfig { members, host, rate, flit } = config;
+        SharedBus {
             host,
             up: Link::new(LinkConfig { rate, latency: Ps::ZERO }),
             down: Switch::new(SwitchConfig { ports: members, rate, flit, crossing: Ps::ZERO }),
@@ -65,11 +65,11 @@ impl Medium {
 
     /// Carries `bytes` from one member to another. Calls must be in `now` order.
     #[inline]
-    pub fn cross(&mut self, now: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Crossing {
+    pub fn cross(&mut self, now: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> LinkCrossing {
         let [from_host, to_host] = [from, to].map(|end| self.host == Some(end));
         let at_root = if from_host { now } else { self.up.send(now, traffic, bytes) };
         let left = if to_host { at_root } else { self.down.forward(now, at_root, (from, AWAY), traffic, bytes) };
-        let crossing = Crossing { sent: if from_host { left } else { at_root }, left };
+        let crossing = LinkCrossing { sent: if from_host { left } else { at_root }, left };
         let alone = self.alone.span(bytes);
         let mut count = |member: GpuId, way: Way, ready: Ps, done: Ps| {
             let stats = &mut self.members[usize::from(member.0)][way as usize];
@@ -102,20 +102,20 @@ mod tests {
     const ONE: Ps = Ps(6250);
 
     /// Four GPUs and a host on a bus with 16 GB/s per direction.
-    fn medium() -> Medium {
-        Medium::new(MediumConfig { members: 5, host: Some(HOST), rate: Rate(16_000_000_000), flit: Bytes(4) })
+    fn medium() -> SharedBus {
+        SharedBus::new(SharedBusConfig { members: 5, host: Some(HOST), rate: Rate(16_000_000_000), flit: Bytes(4) })
     }
 
-    fn cross(medium: &mut Medium, now: u64, from: u8, to: u8) -> Crossing {
+    fn cross(medium: &mut SharedBus, now: u64, from: u8, to: u8) -> LinkCrossing {
         medium.cross(Ps(now), (GpuId(from), GpuId(to)), Traffic::Data { grains: 1 }, Bytes(100))
     }
 
     #[test]
     fn to_the_host_and_from_it_takes_one_way_and_from_gpu_to_gpu_both() {
         let at = |from, to| cross(&mut medium(), 1000, from, to);
-        assert_eq!(at(0, HOST.0), Crossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE });
-        assert_eq!(at(HOST.0, 0), Crossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE });
-        assert_eq!(at(0, 1), Crossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE + ONE });
+        assert_eq!(at(0, HOST.0), LinkCrossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE });
+        assert_eq!(at(HOST.0, 0), LinkCrossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE });
+        assert_eq!(at(0, 1), LinkCrossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE + ONE });
     }
 
     #[test]
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn without_limit_nothing_waits() {
-        let config = MediumConfig { members: 5, host: Some(HOST), rate: Rate::INFINITE, flit: Bytes(4) };
-        let mut medium = Medium::new(config);
-        let crossings: Vec<Crossing> = (0..4).map(|gpu| cross(&mut medium, 50, gpu, (gpu + 1) % 5)).collect();
-        assert_eq!(crossings, [Crossing { sent: Ps(50), left: Ps(50) }; 4]);
+        let config = SharedBusConfig { members: 5, host: Some(HOST), rate: Rate::INFINITE, flit: Bytes(4) };
+        let mut medium = SharedBus::new(config);
+        let crossings: Vec<LinkCrossing> = (0..4).map(|gpu| cross(&mut medium, 50, gpu, (gpu + 1) % 5)).collect();
+        assert_eq!(crossings, [LinkCrossing { sent: Ps(50), left: Ps(50) }; 4]);
     }
 }
