@@ -21,7 +21,7 @@ use crate::topology::{Class, ModuleSet, Topology};
 
 /// The modules at which a step takes place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum At {
+pub enum StepModules {
     /// No module.
     #[default]
     Nowhere,
@@ -31,17 +31,17 @@ pub enum At {
     These(ModuleSet),
 }
 
-impl At {
-    fn of(set: ModuleSet) -> At {
-        if set.is_empty() { At::Nowhere } else { At::These(set) }
+impl StepModules {
+    fn of(set: ModuleSet) -> StepModules {
+        if set.is_empty() { StepModules::Nowhere } else { StepModules::These(set) }
     }
 
     /// Restricts `plan` to these modules.
     fn restrict(self, plan: impl Into<Plan>) -> Option<Plan> {
         match self {
-            At::Nowhere => None,
-            At::Everywhere => Some(plan.into()),
-            At::These(set) => Some(plan.into().only(set)),
+            StepModules::Nowhere => None,
+            StepModules::Everywhere => Some(plan.into()),
+            StepModules::These(set) => Some(plan.into().only(set)),
         }
     }
 }
@@ -50,13 +50,13 @@ impl At {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Steps {
     /// The acquire that comes first.
-    pub acquire: At,
+    pub acquire: StepModules,
     /// The release.
-    pub release: At,
+    pub release: StepModules,
     /// The acquire that waits for the release.
-    pub acquire_after: At,
+    pub acquire_after: StepModules,
     /// The wait for written-through stores.
-    pub await_stores: At,
+    pub await_stores: StepModules,
 }
 
 /// The modules affected by a command-processor operation on a given module, on a machine under a protocol.
@@ -83,24 +83,28 @@ pub fn reach(gpus: u8, facts: &Facts, options: &Options) -> Reach {
 
 impl Steps {
     /// At the end of a kernel: a release everywhere.
-    pub const END: Steps = Steps { release: At::Everywhere, ..Steps::NOTHING };
+    pub const END: Steps = Steps { release: StepModules::Everywhere, ..Steps::NOTHING };
     /// Before a launch: an acquire everywhere.
-    pub const LAUNCH: Steps = Steps { acquire: At::Everywhere, ..Steps::NOTHING };
+    pub const LAUNCH: Steps = Steps { acquire: StepModules::Everywhere, ..Steps::NOTHING };
     /// No steps.
-    pub const NOTHING: Steps =
-        Steps { acquire: At::Nowhere, release: At::Nowhere, acquire_after: At::Nowhere, await_stores: At::Nowhere };
+    pub const NOTHING: Steps = Steps {
+        acquire: StepModules::Nowhere,
+        release: StepModules::Nowhere,
+        acquire_after: StepModules::Nowhere,
+        await_stores: StepModules::Nowhere,
+    };
 
     /// The steps decided by an elision for either side. `reach`: derived from the machine and the protocol.
     pub fn of(boundary: &elision::Boundary, topology: &impl Topology, reach: Reach) -> Steps {
         let at = |does: &dyn Fn(&Operation) -> bool| {
             if boundary.modules.iter().all(does) {
-                return At::Everywhere;
+                return StepModules::Everywhere;
             }
             let members = boundary.iter().filter(|(_, operation)| does(operation)).map(|(module, _)| match reach {
                 Reach::Module => ModuleSet::only(module),
                 Reach::Gpu | Reach::GpuShares => topology.whole_gpus(ModuleSet::only(module)),
             });
-            At::of(members.fold(ModuleSet::NONE, ModuleSet::and))
+            StepModules::of(members.fold(ModuleSet::NONE, ModuleSet::and))
         };
         let invalidates = |operation: &Operation, turn| operation.invalidate.is_some() && operation.turn == turn;
         Steps {
@@ -115,12 +119,12 @@ impl Steps {
     /// have been elided.
     pub fn awaiting(self, broken: Option<BrokenElision>) -> Steps {
         let waits = broken != Some(BrokenElision::StoresNotAwaited);
-        Steps { await_stores: if waits { At::Everywhere } else { At::Nowhere }, ..self }
+        Steps { await_stores: if waits { StepModules::Everywhere } else { StepModules::Nowhere }, ..self }
     }
 
     /// The plan at `index` in the sequence; `None` after the last plan.
     pub fn plan(self, protocol: &impl Protocol, index: u8) -> Option<Plan> {
-        let acquire = |at: At| at.restrict(protocol.acquire(Sync::Kernel));
+        let acquire = |at: StepModules| at.restrict(protocol.acquire(Sync::Kernel));
         let release = || self.release.restrict(protocol.release(Sync::Kernel));
         const AWAIT_STORES: &[Phase] = &[Phase::new(Members::All, Action::AwaitStores)];
         let await_stores = self.await_stores.restrict(AWAIT_STORES);

@@ -223,7 +223,7 @@ pub struct Standing<S> {
 
 /// A home's view: the clients that hold a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct HomeView {
     /// Clients that may hold the block.
     pub holders: ModuleSet,
     /// The client that owns the block, if any.
@@ -301,5 +301,5 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
     fn contents<B: BlockData>(slot: &Self::Slot<B>) -> B;
 
     /// A home's view of the block, valid while no transaction is under way.
-    fn known<B: BlockData>(slot: &Self::Slot<B>) -> Known;
+    fn known<B: BlockData>(slot: &Self::Slot<B>) -> HomeView;
 }

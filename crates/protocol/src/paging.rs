@@ -272,7 +272,7 @@ const STEPS: usize = 5;
 
 /// A [`Step`] without the resulting page state, which the change stores once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Work {
+enum PlannedStep {
     Unmap(ModuleSet),
     WriteBack(ModuleSet),
     Copy { from: Holder, to: Holder },
@@ -282,7 +282,7 @@ enum Work {
 /// A change to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
-    steps: [Option<Work>; STEPS],
+    steps: [Option<PlannedStep>; STEPS],
     /// The page's state after the change.
     pub after: Residence,
 }
@@ -291,10 +291,10 @@ impl Change {
     /// The steps, in order.
     pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         self.steps.iter().flatten().map(|work| match *work {
-            Work::Unmap(modules) => Step::Unmap(modules),
-            Work::WriteBack(modules) => Step::WriteBack(modules),
-            Work::Copy { from, to } => Step::Copy { from, to },
-            Work::Map(modules) => Step::Map { after: self.after, modules },
+            PlannedStep::Unmap(modules) => Step::Unmap(modules),
+            PlannedStep::WriteBack(modules) => Step::WriteBack(modules),
+            PlannedStep::Copy { from, to } => Step::Copy { from, to },
+            PlannedStep::Map(modules) => Step::Map { after: self.after, modules },
         })
     }
 
@@ -357,13 +357,13 @@ impl Paging {
                 }
                 if let (true, Holder::Module(home)) = (now.published, now.home) {
                     return Some(match wanted {
-                        Wanted::SystemStore => self.collapsed(now, module, modules),
-                        Wanted::Load | Wanted::Store => self.subscribed(now, home, module),
+                        Wanted::SystemStore => self.collapse_change(now, module, modules),
+                        Wanted::Load | Wanted::Store => self.subscribe_change(now, home, module),
                     });
                 }
                 let writes = wanted != Wanted::Load;
                 Some(match (now.home, self.on_fault) {
-                    (Holder::Host, _) => self.moved(now, Holder::Module(module), modules),
+                    (Holder::Host, _) => self.move_change(now, Holder::Module(module), modules),
                     (Holder::Module(_), OnFault::MapRemotely) if now.copies.is_empty() => Change::new(
                         now,
                         &[],
@@ -371,27 +371,27 @@ impl Paging {
                         None,
                     ),
                     (Holder::Module(home), OnFault::Migrate) if self.duplicates && !writes => {
-                        self.duplicated(now, home, module)
+                        self.copy_change(now, home, module)
                     }
                     (Holder::Module(_), OnFault::Migrate | OnFault::MapRemotely) => {
-                        self.moved(now, Holder::Module(module), modules)
+                        self.move_change(now, Holder::Module(module), modules)
                     }
                 })
             }
-            Wish::Move { to } => (now.home != to).then(|| self.moved(now, to, modules)),
+            Wish::Move { to } => (now.home != to).then(|| self.move_change(now, to, modules)),
             Wish::Subscribe { module } => match now.home {
                 Holder::Module(home) if now.published && !now.subscribers().contains(module) => {
-                    Some(self.subscribed(now, home, module))
+                    Some(self.subscribe_change(now, home, module))
                 }
                 Holder::Module(_) | Holder::Host => None,
             },
-            Wish::Leave { modules, ends } => self.left(now, modules, ends),
+            Wish::Leave { modules, ends } => self.leave_change(now, modules, ends),
         }
     }
 
     /// Moves the page to `to` alone: all copies are given up. If `to` already has the page's bytes it keeps using
     /// them: they are current, because no module writes while copies exist.
-    fn moved(&self, now: &Residence, to: Holder, modules: u8) -> Change {
+    fn move_change(&self, now: &Residence, to: Holder, modules: u8) -> Change {
         let keeps = to.module().filter(|&module| now.copies.contains(module) || now.home == to);
         let copies = if self.is_broken(BrokenPaging::CopyLinesKept) { ModuleSet::NONE } else { now.copies };
         let given_up = now.home.set().and(copies);
@@ -403,25 +403,30 @@ impl Paging {
             None => (now.mapped, given_up),
         };
         let unmaps = if self.is_broken(BrokenPaging::ReadersKept) { unmaps.without(now.copies) } else { unmaps };
-        let copy = keeps.is_none().then_some(Work::Copy { from: now.home, to });
+        let copy = keeps.is_none().then_some(PlannedStep::Copy { from: now.home, to });
         let after = Residence::at(to, self.mapped(to, modules));
-        let ordered = [Some(Work::Unmap(unmaps)), Some(Work::WriteBack(written)), copy];
-        self.ordered(now, ordered, after)
+        let ordered = [Some(PlannedStep::Unmap(unmaps)), Some(PlannedStep::WriteBack(written)), copy];
+        self.ordered_change(now, ordered, after)
     }
 
     /// Gives a reader a copy. Modules that might write lose their write access first.
-    fn duplicated(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
+    fn copy_change(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
         let writers = if now.copies.is_empty() { now.mapped } else { ModuleSet::NONE };
         let writers = if self.is_broken(BrokenPaging::WritersKept) { ModuleSet::NONE } else { writers };
         let with = ModuleSet::only(reader);
         let after = Residence { copies: now.copies.and(with), mapped: now.mapped.and(with), ..*now };
-        let copy = Work::Copy { from: now.home, to: Holder::Module(reader) };
+        let copy = PlannedStep::Copy { from: now.home, to: Holder::Module(reader) };
         let written = if now.copies.is_empty() { ModuleSet::only(home) } else { ModuleSet::NONE };
-        let ordered = [Some(Work::Unmap(writers)), Some(Work::WriteBack(written)), Some(copy)];
-        self.ordered(now, ordered, after)
+        let ordered = [Some(PlannedStep::Unmap(writers)), Some(PlannedStep::WriteBack(written)), Some(copy)];
+        self.ordered_change(now, ordered, after)
     }
 
-    fn ordered(&self, now: &Residence, [unmap, written, copy]: [Option<Work>; 3], after: Residence) -> Change {
+    fn ordered_change(
+        &self,
+        now: &Residence,
+        [unmap, written, copy]: [Option<PlannedStep>; 3],
+        after: Residence,
+    ) -> Change {
         let early = self.is_broken(BrokenPaging::CopiedEarly);
         let steps = if early { [copy, unmap, written] } else { [unmap, written, copy] };
         let first = if self.is_broken(BrokenPaging::HomeToldWithOthers) {
@@ -431,7 +436,7 @@ impl Paging {
         };
         let mut change = Change::new(now, &steps, after, first);
         if self.is_broken(BrokenPaging::MappedEarly)
-            && let Some(place) = change.steps.iter().position(|step| matches!(step, Some(Work::Copy { .. })))
+            && let Some(place) = change.steps.iter().position(|step| matches!(step, Some(PlannedStep::Copy { .. })))
         {
             change.steps[place..].rotate_left(1);
         }
@@ -487,15 +492,15 @@ impl Paging {
 impl Change {
     /// Builds a change from the steps that have participants, followed by the mapping step. A single module may be
     /// notified `first`.
-    fn new(now: &Residence, steps: &[Option<Work>], after: Residence, first: Option<ModuleId>) -> Change {
-        let takes_part = |step: &Work| match step {
-            Work::Unmap(modules) | Work::WriteBack(modules) => !modules.is_empty(),
-            Work::Copy { from, to } => from != to,
-            Work::Map(modules) => now != &after && !modules.is_empty(),
+    fn new(now: &Residence, steps: &[Option<PlannedStep>], after: Residence, first: Option<ModuleId>) -> Change {
+        let takes_part = |step: &PlannedStep| match step {
+            PlannedStep::Unmap(modules) | PlannedStep::WriteBack(modules) => !modules.is_empty(),
+            PlannedStep::Copy { from, to } => from != to,
+            PlannedStep::Map(modules) => now != &after && !modules.is_empty(),
         };
         let first = first.map_or(ModuleSet::NONE, ModuleSet::only);
         let others = now.mapped.and(after.mapped).without(first);
-        let told = [first, others].map(Work::Map);
+        let told = [first, others].map(PlannedStep::Map);
         let mut all = steps.iter().copied().flatten().chain(told).filter(takes_part);
         let mut steps = [None; STEPS];
         steps.iter_mut().zip(&mut all).for_each(|(place, step)| *place = Some(step));

@@ -97,7 +97,7 @@ pub struct Entry<D> {
 
 /// A queue lookup's result, for a load by a module without a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found<D> {
+enum QueueLookup<D> {
     /// No requested byte is in the queue.
     Nothing,
     /// Some requested bytes are in the queue.
@@ -243,10 +243,10 @@ impl Publication {
         }
         let behind_entry = !self.is_broken(BrokenPublication::AtomicPassesEntry);
         match *request {
-            Request::Read { mask, .. } => match self.find(line.entry, mask) {
-                Found::Nothing => Before::Passes,
-                Found::Part => Before::PassesBehindEntry,
-                Found::All(data) => Before::Answered(data),
+            Request::Read { mask, .. } => match self.look_up(line.entry, mask) {
+                QueueLookup::Nothing => Before::Passes,
+                QueueLookup::Part => Before::PassesBehindEntry,
+                QueueLookup::All(data) => Before::Answered(data),
             },
             Request::Write { .. } if self.is_broken(BrokenPublication::AddedBeforeOrder) => Before::WasAdded,
             Request::Write { .. } | Request::Atomic { returns: false, .. } if self.awaits_answer(line) => Before::Waits,
@@ -316,20 +316,20 @@ impl Publication {
     }
 
     /// Looks up a load's bytes in the queue of a module without a replica.
-    fn find<D: Data>(&self, entry: Option<Entry<D>>, mask: Mask) -> Found<D> {
+    fn look_up<D: Data>(&self, entry: Option<Entry<D>>, mask: Mask) -> QueueLookup<D> {
         let Some(entry) = entry.filter(|_| !self.is_broken(BrokenPublication::LoadIgnoresQueue)) else {
-            return Found::Nothing;
+            return QueueLookup::Nothing;
         };
         if entry.mask.contains(mask) {
-            Found::All(entry.data)
+            QueueLookup::All(entry.data)
         } else if (entry.mask & mask).is_empty() {
-            Found::Nothing
+            QueueLookup::Nothing
         } else if self.is_broken(BrokenPublication::PartTaken) {
-            Found::All(entry.data)
+            QueueLookup::All(entry.data)
         } else if self.is_broken(BrokenPublication::LoadPassesEntry) {
-            Found::Nothing
+            QueueLookup::Nothing
         } else {
-            Found::Part
+            QueueLookup::Part
         }
     }
 
@@ -394,10 +394,10 @@ mod tests {
         let first = Entry::added(None, Mask(0b0011), Bytes([1, 2, 9, 9]));
         let both = Entry::added(Some(first), Mask(0b0110), Bytes([9, 3, 4, 9]));
         assert_eq!(both, Entry { mask: Mask(0b0111), data: Bytes([1, 3, 4, 0]) });
-        assert_eq!(RULES.find(Some(both), Mask(0b0101)), Found::All(both.data));
-        assert_eq!(RULES.find(Some(both), Mask(0b1100)), Found::Part);
-        assert_eq!(RULES.find(Some(both), Mask(0b1000)), Found::Nothing);
-        assert_eq!(RULES.find::<Bytes>(None, Mask(1)), Found::Nothing);
+        assert_eq!(RULES.look_up(Some(both), Mask(0b0101)), QueueLookup::All(both.data));
+        assert_eq!(RULES.look_up(Some(both), Mask(0b1100)), QueueLookup::Part);
+        assert_eq!(RULES.look_up(Some(both), Mask(0b1000)), QueueLookup::Nothing);
+        assert_eq!(RULES.look_up::<Bytes>(None, Mask(1)), QueueLookup::Nothing);
     }
 
     #[test]

@@ -132,14 +132,14 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         let mut visit = Visit { protocol: self, topology, at, slot, effects };
         match event {
             Event::Request { from: Requester::Module(_), request } if visit.is_memory_next() => {
-                visit.pass_home(request)
+                visit.pass_to_memory(request)
             }
             Event::Request { from, request: Request::Read { mask, scope } } => visit.read(from, mask, scope),
             Event::Request { from, request: Request::Write { mask, scope, data, tracked } } => {
                 visit.write(from, mask, scope, data, tracked)
             }
             Event::Request { from, request: Request::Atomic { mask, scope, update, returns } } => {
-                visit.atomic(from, Operation { mask, scope, update, returns })
+                visit.atomic(from, AtomicOperands { mask, scope, update, returns })
             }
             Event::Fill { mask, data } => visit.fill(mask, data),
             Event::Serve { from, mask, data } => {
@@ -160,7 +160,7 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
                 Ok(())
             }
             Event::Downgrade { from } => {
-                visit.table(Access::Downgrade(visit.sharer(from)), Cause::DirectoryEviction);
+                visit.update_directory(Access::Downgrade(visit.sharer(from)), Cause::DirectoryEviction);
                 Ok(())
             }
             Event::Flush => visit.flush(),
@@ -202,7 +202,7 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
 
 /// The operands for an atomic request.
 #[derive(Clone, Copy)]
-struct Operation<D: Data> {
+struct AtomicOperands<D: Data> {
     mask: Mask,
     scope: Scope,
     update: D::Update,
@@ -278,7 +278,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         let line = self.slot.line.filter(|_| self.may_hit(scope)).unwrap_or_default();
         let missing = self.protocol.options.sectors.widen(mask & !line.valid);
         if !missing.is_empty() {
-            self.send_for(missing, scope)?;
+            self.request_missing(missing, scope)?;
         }
         let here = mask & !missing;
         if !here.is_empty() {
@@ -294,7 +294,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     }
 
     /// Makes a read wait for the bytes in `missing`: requests the subset not yet in flight.
-    fn send_for(&mut self, missing: Mask, scope: Scope) -> Result<(), Refusal> {
+    fn request_missing(&mut self, missing: Mask, scope: Scope) -> Result<(), Refusal> {
         let pending = self.slot.pending.unwrap_or_default();
         let asked = missing & !pending.mask;
         if !self.may_merge(pending, missing & pending.mask, scope) {
@@ -310,7 +310,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             }
             self.write_back();
         }
-        self.miss(asked, scope);
+        self.send_miss(asked, scope);
         Ok(())
     }
 
@@ -320,7 +320,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         mask.is_empty() || fresh && pending.scope >= scope
     }
 
-    fn miss(&mut self, mask: Mask, scope: Scope) {
+    fn send_miss(&mut self, mask: Mask, scope: Scope) {
         self.slot.pending = Some(Pending::and(self.slot.pending, mask, scope));
         match self.next() {
             Some(home) => self.effects.send(home, Message::Request(Request::Read { mask, scope })),
@@ -412,7 +412,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    fn atomic(&mut self, from: Requester, operation: Operation<D>) -> Result<(), Refusal> {
+    fn atomic(&mut self, from: Requester, operation: AtomicOperands<D>) -> Result<(), Refusal> {
         if self.slot.pending.is_some() {
             return Err(Refusal::Stall);
         }
@@ -424,7 +424,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             Some(line) if line.valid.contains(operation.mask) => self.perform(from, operation, line),
             Some(_) | None => {
                 // The request runs again, unchanged, when its sectors have arrived.
-                self.miss(self.protocol.options.sectors.widen(operation.mask), Scope::Cta);
+                self.send_miss(self.protocol.options.sectors.widen(operation.mask), Scope::Cta);
                 self.effects.hold(Hold::Park);
             }
         }
@@ -432,8 +432,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     }
 
     /// Forwards an atomic toward its home: no copy on the path stays current.
-    fn pass_atomic(&mut self, from: Requester, operation: Operation<D>) {
-        let Operation { mask, scope, update, returns } = operation;
+    fn pass_atomic(&mut self, from: Requester, operation: AtomicOperands<D>) {
+        let AtomicOperands { mask, scope, update, returns } = operation;
         if !self.broken(BrokenRule::AtomicLosesDirty) {
             self.write_back();
         }
@@ -450,8 +450,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    fn perform(&mut self, from: Requester, operation: Operation<D>, mut line: LineState<D>) {
-        let Operation { mask, update, returns, .. } = operation;
+    fn perform(&mut self, from: Requester, operation: AtomicOperands<D>, mut line: LineState<D>) {
+        let AtomicOperands { mask, update, returns, .. } = operation;
         self.invalidate_others(from, self.records_atomics());
         let data = line.data.update(update, mask);
         let keeps = self.protocol.options.write == WritePolicy::Back;

@@ -33,7 +33,7 @@
 //! The fifth state needs a third bit per chiplet: present, dirty, stale. A row for four chiplets grows from 33.125
 //! to 33.625 bytes.
 
-use super::table::{Reach, Table, TableConfig};
+use super::table::{CoherenceTable, LineHolders, TableConfig};
 use super::{Account, Boundary, BrokenElision, Elision, KernelId, Mode, Packet, Why};
 
 /// Possible contents of a module's L2 for a structure.
@@ -147,12 +147,12 @@ impl State {
 
 /// CPElide's table. It needs no homes and is sound for any L2 contents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ChipletTable(Table);
+pub struct ChipletTable(CoherenceTable);
 
 impl ChipletTable {
     /// An empty table for a machine with `modules` modules.
     pub fn new(config: TableConfig, modules: u8, broken: Option<BrokenElision>) -> ChipletTable {
-        ChipletTable(Table::new(config, Reach::Every, modules, broken))
+        ChipletTable(CoherenceTable::new(config, LineHolders::Every, modules, broken))
     }
 }
 

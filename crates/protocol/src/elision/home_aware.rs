@@ -6,13 +6,13 @@
 //!
 //! Sound only under a coherence protocol with this property: [`Holds::Own`].
 
-use super::table::{Reach, Table, TableConfig};
+use super::table::{CoherenceTable, LineHolders, TableConfig};
 use super::{Account, Boundary, BrokenElision, Elision, Holds, KernelId, Packet};
 use std::fmt;
 
 /// The home-aware table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct HomeAware(Table);
+pub struct HomeAware(CoherenceTable);
 
 /// The reason for which a coherence protocol cannot use the home-aware table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl HomeAware {
     ) -> Result<HomeAware, NotHomeAware> {
         match (holds, broken) {
             (Holds::Own, _) | (Holds::All, Some(BrokenElision::HomesIgnored)) => {
-                Ok(HomeAware(Table::new(config, Reach::Home, modules, broken)))
+                Ok(HomeAware(CoherenceTable::new(config, LineHolders::Home, modules, broken)))
             }
             (Holds::All, _) => Err(NotHomeAware::HoldsOtherHomes),
             (Holds::Nothing, _) => Err(NotHomeAware::HoldsNothing),

@@ -1,24 +1,24 @@
 //! The rows of a chiplet coherence table, and the three passes over them at a launch (see
 //! [`super::chiplet_table`]).
 //!
-//! `row`: a single row. `room`: allocation and eviction of rows. `passes`: the three passes.
+//! `row`: a single row. `allocation`: allocation and eviction of rows. `passes`: the three passes.
 //!
 //! - A row is a structure, or several combined structures: rows share no line. A structure newly named by a kernel
 //!   absorbs all rows it overlaps.
 //! - Rows are ordered by the launch that last named them. If a launch needs more entries than available, the least
 //!   recently named row is evicted: its modules are invalidated and flushed. No row tracks the clean lines left by
-//!   this flush, so the module is invalidated again before its next use of anything ([`Table::untracked`]).
+//!   this flush, so the module is invalidated again before its next use of anything ([`CoherenceTable::untracked`]).
 //! - A row used by a running kernel is never evicted. A launch that finds no space is treated like a launch without
 //!   labels.
 //! - A launch without labels invalidates and flushes all modules, and is flushed again at its end. It may leave
 //!   copies of anything anywhere: all rows are cleared, and every module is untracked.
 
+mod allocation;
 mod passes;
-mod room;
 mod row;
 
 use self::passes::Finding;
-use self::row::Row;
+use self::row::TableRow;
 use super::touch::{Touch, touches};
 use super::{
     Account, Boundary, BrokenElision, Extent, KernelId, ModuleSet, Operation, Operations, Packet, State, Turn, Why,
@@ -53,7 +53,7 @@ impl Default for TableConfig {
 
 /// The L2s that may hold a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Reach {
+pub(super) enum LineHolders {
     /// The L2 in every module that uses the line.
     Every,
     /// The L2 at the line's home only.
@@ -62,7 +62,7 @@ pub(super) enum Reach {
 
 /// A kernel that has been launched and has not ended yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Running {
+struct RunningKernel {
     kernel: KernelId,
     on: ModuleSet,
     /// The kernel's touches; `None` if it may access anything.
@@ -71,22 +71,35 @@ struct Running {
 
 /// The chiplet coherence table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Table {
+pub(super) struct CoherenceTable {
     config: TableConfig,
-    reach: Reach,
+    reach: LineHolders,
     broken: Option<BrokenElision>,
     modules: u8,
     /// The rows, ordered by last naming launch, least recent first.
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
     /// Modules whose L2 may hold outdated copies of lines that no row tracks for them.
     untracked: ModuleSet,
     /// Running kernels, in launch order.
-    running: Vec<Running>,
+    running: Vec<RunningKernel>,
 }
 
-impl Table {
-    pub(super) fn new(config: TableConfig, reach: Reach, modules: u8, broken: Option<BrokenElision>) -> Table {
-        Table { config, reach, broken, modules, rows: Vec::new(), untracked: ModuleSet::NONE, running: Vec::new() }
+impl CoherenceTable {
+    pub(super) fn new(
+        config: TableConfig,
+        reach: LineHolders,
+        modules: u8,
+        broken: Option<BrokenElision>,
+    ) -> CoherenceTable {
+        CoherenceTable {
+            config,
+            reach,
+            broken,
+            modules,
+            rows: Vec::new(),
+            untracked: ModuleSet::NONE,
+            running: Vec::new(),
+        }
     }
 
     /// Number of entries in use.
@@ -101,46 +114,46 @@ impl Table {
         let Some(evicted) = self.make_room(&touches) else { return self.launch_unlabelled(packet, why) };
         let before = self.broken == Some(BrokenElision::TransitionBeforeColumns);
         let findings = self.findings(&touches);
-        let boundary = self.asked(&touches, &findings, &evicted, why);
+        let boundary = self.requested_boundary(&touches, &findings, &evicted, why);
         if before {
             self.transition(&touches);
         }
         self.perform(&boundary, &findings);
-        self.leave(evicted, &boundary, why);
+        self.record_evictions(evicted, &boundary, why);
         if !before {
             self.transition(&touches);
         }
         self.report(&findings, why);
-        self.tidy();
-        self.running.push(Running { kernel: packet.kernel, on: packet.on, touches: Some(touches) });
+        self.remove_empty_rows();
+        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: Some(touches) });
         boundary
     }
 
     /// The boundary before a kernel without labels is enabled, which may access anything.
     fn launch_unlabelled(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
         if self.broken == Some(BrokenElision::UnlabelledDoesNothing) {
-            self.running.push(Running { kernel: packet.kernel, on: packet.on, touches: Some(Vec::new()) });
+            self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: Some(Vec::new()) });
             return Boundary::nothing(self.modules);
         }
         let every =
             |module| Operation { invalidate: Some(Extent::Cache), flush: Some(Extent::Cache), turn: self.turn(module) };
         let boundary = Boundary { modules: self.modules().map(every).collect() };
         self.modules().for_each(|module| why(&Account::of_cache(module, Why::Unlabelled, Why::Unlabelled)));
-        let findings = self.with(|_, _, cell| Finding::idle(cell.state, Why::Unlabelled, Why::Unlabelled));
+        let findings = self.cell_findings(|_, _, cell| Finding::idle(cell.state, Why::Unlabelled, Why::Unlabelled));
         self.perform(&boundary, &findings);
         self.forget_idle_rows();
         self.untracked = ModuleSet::first(self.modules);
-        self.running.push(Running { kernel: packet.kernel, on: packet.on, touches: None });
+        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: None });
         self.transition(&[]);
         self.report(&findings, why);
-        self.tidy();
+        self.remove_empty_rows();
         boundary
     }
 
     /// The boundary at a kernel's end.
     pub(super) fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
         let at = self.running.iter().position(|running| running.kernel == kernel);
-        let Running { on, touches, .. } =
+        let RunningKernel { on, touches, .. } =
             self.running.remove(at.unwrap_or_else(|| panic!("{kernel:?} ends and was not running")));
         let mut boundary = Boundary::nothing(self.modules);
         if touches.is_some() {
@@ -154,7 +167,7 @@ impl Table {
             }
         }
         let flush = |module| if on.contains(module) { Why::UnlabelledEnds } else { Why::NotShared };
-        let findings = self.with(|_, module, cell| Finding::idle(cell.state, Why::StaleUnused, flush(module)));
+        let findings = self.cell_findings(|_, module, cell| Finding::idle(cell.state, Why::StaleUnused, flush(module)));
         self.perform(&boundary, &findings);
         self.report(&findings, why);
         boundary
@@ -168,9 +181,9 @@ impl Table {
             return boundary;
         }
         let flush = |state: State| if state.is_dirty() { Why::ProgramEnds } else { state.flush(None, None) };
-        let findings =
-            self.with(|_, _, cell| Finding::idle(cell.state, cell.state.invalidation(None), flush(cell.state)));
-        self.ask(&mut boundary, &findings);
+        let findings = self
+            .cell_findings(|_, _, cell| Finding::idle(cell.state, cell.state.invalidation(None), flush(cell.state)));
+        self.add_requests(&mut boundary, &findings);
         self.perform(&boundary, &findings);
         self.report(&findings, why);
         boundary
@@ -181,7 +194,7 @@ impl Table {
     }
 
     /// True if a running kernel uses the row on the module.
-    fn busy(&self, row: &Row, module: ModuleId) -> bool {
+    fn busy(&self, row: &TableRow, module: ModuleId) -> bool {
         self.running.iter().any(|running| match &running.touches {
             Some(touches) => touches.iter().any(|touch| touch.is_local(module) && row.has(touch)),
             None => running.on.contains(module),
@@ -204,7 +217,7 @@ impl Table {
     }
 }
 
-impl Running {
+impl RunningKernel {
     /// True if the kernel may write anything, from modules other than `module`.
     fn may_write_beside(&self, module: ModuleId) -> bool {
         self.touches.is_none() && self.on != ModuleSet::only(module)

@@ -5,7 +5,7 @@
 //!
 //! If the modules in a GPU hold lines for each other, a use by any module counts as a use by all of them.
 
-use super::table::{Reach, TableConfig};
+use super::table::{LineHolders, TableConfig};
 use super::{BrokenElision, Label, LineSet, Lines, Mode, ModuleSet, Use, User};
 use tombolo_types::ModuleId;
 
@@ -36,7 +36,7 @@ impl Touch {
 }
 
 /// Structures within a kernel that share a table row.
-struct Group<'a> {
+struct StructureGroup<'a> {
     structure: Lines,
     parts: Vec<&'a Label<'a>>,
 }
@@ -45,7 +45,7 @@ struct Group<'a> {
 pub(super) fn touches(
     labels: &[Label<'_>],
     config: TableConfig,
-    reach: Reach,
+    reach: LineHolders,
     modules: u8,
     broken: Option<BrokenElision>,
 ) -> Vec<Touch> {
@@ -54,8 +54,8 @@ pub(super) fn touches(
         for used in group.uses(modules, broken).into_iter().flat_map(|used| shared(used, config.sharing)) {
             let used = Use { lines: used.lines.limited(usize::from(config.ranges)), ..used };
             match reach {
-                Reach::Every => touches.push(group.touch(&used, ModuleSet::first(modules))),
-                Reach::Home => touches.extend(group.at_homes(&used, modules)),
+                LineHolders::Every => touches.push(group.touch(&used, ModuleSet::first(modules))),
+                LineHolders::Home => touches.extend(group.at_homes(&used, modules)),
             }
         }
     }
@@ -76,11 +76,11 @@ fn shared(used: Use, sharing: u8) -> Vec<Use> {
 }
 
 /// The structures in ascending order, as at most `most` groups of neighbours.
-fn combined<'a>(labels: &'a [Label<'a>], most: usize) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> =
-        labels.iter().map(|label| Group { structure: label.structure, parts: vec![label] }).collect();
+fn combined<'a>(labels: &'a [Label<'a>], most: usize) -> Vec<StructureGroup<'a>> {
+    let mut groups: Vec<StructureGroup<'a>> =
+        labels.iter().map(|label| StructureGroup { structure: label.structure, parts: vec![label] }).collect();
     groups.sort_by_key(|group| group.structure);
-    let gap = |groups: &[Group<'_>], at: usize| groups[at - 1].structure.gap(groups[at].structure);
+    let gap = |groups: &[StructureGroup<'_>], at: usize| groups[at - 1].structure.gap(groups[at].structure);
     while groups.len() > most.max(1) {
         let closest = (1..groups.len()).min_by_key(|&at| (gap(&groups, at), at)).expect("there are two groups");
         let mut later = groups.remove(closest);
@@ -91,7 +91,7 @@ fn combined<'a>(labels: &'a [Label<'a>], most: usize) -> Vec<Group<'a>> {
     groups
 }
 
-impl<'a> Group<'a> {
+impl<'a> StructureGroup<'a> {
     /// A use for each user: the union of its lines in all parts, and the more conservative mode.
     fn uses(&self, modules: u8, broken: Option<BrokenElision>) -> Vec<Use> {
         let users = (0..modules).map(|module| User::Module(ModuleId(module))).chain([User::Host]);
@@ -195,7 +195,7 @@ mod tests {
         let second = [used(0, Mode::ReadWrite, lines(12, 13)), used(1, Mode::Read, lines(14, 16))];
         let labels = [label(lines(0, 10), &first), label(lines(12, 20), &second)];
         let config = TableConfig { structures: 1, ..TableConfig::default() };
-        let touches = touches(&labels, config, Reach::Every, 2, None);
+        let touches = touches(&labels, config, LineHolders::Every, 2, None);
         let found: Vec<_> = touches.iter().map(|touch| (touch.user, touch.mode, touch.lines.clone())).collect();
         let user = |module| User::Module(ModuleId(module));
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
         let labels = [label(lines(0, 8), &uses)];
         let config = TableConfig { sharing: 2, ..TableConfig::default() };
         let found: Vec<User> =
-            touches(&labels, config, Reach::Every, 4, None).into_iter().map(|touch| touch.user).collect();
+            touches(&labels, config, LineHolders::Every, 4, None).into_iter().map(|touch| touch.user).collect();
         assert_eq!(found, [2, 3].map(|module| User::Module(ModuleId(module))));
     }
 
@@ -220,7 +220,7 @@ mod tests {
         let uses = [used(0, Mode::Read, lines(0, 6))];
         let homes = [lines(0, 4).into(), lines(4, 8).into()];
         let labels = [Label { homes: &homes, ..label(lines(0, 8), &uses) }];
-        let touches = touches(&labels, TableConfig::default(), Reach::Home, 2, None);
+        let touches = touches(&labels, TableConfig::default(), LineHolders::Home, 2, None);
         let found: Vec<_> = touches.iter().map(|touch| (touch.concerns, touch.lines.clone())).collect();
         assert_eq!(
             found,

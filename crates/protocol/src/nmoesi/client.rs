@@ -82,19 +82,19 @@ pub struct Block<B: BlockData> {
 }
 
 impl<B: BlockData> Block<B> {
-    fn answers(&self) -> bool {
+    fn owns_block(&self) -> bool {
         matches!(self.state, State::M | State::O | State::E)
     }
 
     /// Brings this client's memory up to date: every reply includes the block's lines in the L2.
-    fn settle(&mut self) {
+    fn merge_l2_bytes(&mut self) {
         let fresh = mem::take(&mut self.fresh);
         self.data.merge(&self.l2, &fresh);
         self.dirty.add(&fresh);
     }
 
     /// Gives up the block, including its lines in the L2.
-    fn leave<const BREAKABLE: bool>(&mut self, protocol: &Nmoesi<BREAKABLE>) {
+    fn give_up<const BREAKABLE: bool>(&mut self, protocol: &Nmoesi<BREAKABLE>) {
         let Block { waiting, given, above, l2, .. } = mem::take(self);
         let keeps_l2 = protocol.is_broken(BrokenNmoesi::InvalidationMissesL2);
         let (above, l2) = if keeps_l2 { (above, l2) } else { Default::default() };
@@ -103,14 +103,14 @@ impl<B: BlockData> Block<B> {
 
     /// Installs the block as granted, replacing any previous copy.
     fn install<const BREAKABLE: bool>(&mut self, state: State, data: B, protocol: &Nmoesi<BREAKABLE>) {
-        self.leave(protocol);
+        self.give_up(protocol);
         self.state = state;
         self.data = data;
         self.waiting = None;
     }
 
     /// Raises these bytes into the L2.
-    fn raise(&mut self, set: &B::Set) {
+    fn raise_to_l2(&mut self, set: &B::Set) {
         let lacking = set.without(&self.above);
         self.l2.merge(&self.data, &lacking);
         self.above.add(&lacking);
@@ -149,7 +149,7 @@ impl<B: BlockData> Block<B> {
         let excludes = matches!(self.state, State::E | State::M);
         let mut dirty = self.dirty.clone();
         dirty.add(&self.fresh);
-        Standing { holds: self.state != State::I, excludes, owns: self.answers(), dirty }
+        Standing { holds: self.state != State::I, excludes, owns: self.owns_block(), dirty }
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
             client.merge(all);
             Ok(())
         }
-        Event::Told { message, .. } => client.told(message),
+        Event::Told { message, .. } => client.on_message(message),
         Event::Read(_) => Err(Refusal::Unexpected("a client that has asked no memory of the host's was answered")),
     }
 }
@@ -196,10 +196,10 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn load(&mut self, set: B::Set, scope: Scope) -> Result<(), Refusal> {
         let coherent = scope == Scope::Sys && !self.is_broken(BrokenNmoesi::CoherentLoadHitsShared);
         match (self.block.state, coherent) {
-            (State::I, false) => self.ask(Message::Read, Waiting::Read { overtaken: false }),
-            (State::I | State::S | State::N | State::O, true) => self.ask_alone(),
+            (State::I, false) => self.request(Message::Read, Waiting::Read { overtaken: false }),
+            (State::I | State::S | State::N | State::O, true) => self.request_exclusive(),
             (State::S | State::N | State::O, false) | (State::E | State::M, _) => {
-                self.block.raise(&set);
+                self.block.raise_to_l2(&set);
                 let data = self.block.l2.only(&set);
                 self.effects.answer(Answer::Fill { set, data });
                 Ok(())
@@ -210,8 +210,8 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn store(&mut self, set: &B::Set, scope: Scope, data: &B) -> Result<(), Refusal> {
         let coherent = scope != Scope::Cta && !self.is_broken(BrokenNmoesi::CoherentStoreShares);
         let state = match (self.block.state, coherent) {
-            (State::I, false) => return self.ask(Message::Read, Waiting::Read { overtaken: false }),
-            (State::I | State::S | State::N | State::O, true) => return self.ask_alone(),
+            (State::I, false) => return self.request(Message::Read, Waiting::Read { overtaken: false }),
+            (State::I | State::S | State::N | State::O, true) => return self.request_exclusive(),
             (State::S | State::N, false) => State::N,
             (State::O, false) => State::O,
             (State::E, false) if self.is_broken(BrokenNmoesi::StoreKeepsExclusive) => State::E,
@@ -226,10 +226,10 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         let state = match self.block.state {
             State::E | State::M => State::M,
             State::S | State::N if self.is_broken(BrokenNmoesi::AtomicShares) => State::N,
-            State::I | State::S | State::N | State::O => return self.ask_alone(),
+            State::I | State::S | State::N | State::O => return self.request_exclusive(),
         };
         self.block.state = state;
-        self.block.raise(set);
+        self.block.raise_to_l2(set);
         let data = self.block.l2.update(update, set);
         self.block.fresh.add(set);
         if returns {
@@ -239,20 +239,20 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     /// Sends a request to the home, and holds the current request until the reply.
-    fn ask(&mut self, message: Message<B>, waiting: Waiting) -> Result<(), Refusal> {
+    fn request(&mut self, message: Message<B>, waiting: Waiting) -> Result<(), Refusal> {
         self.block.waiting = Some(waiting);
         self.effects.send(Node::Home, message);
         self.effects.hold(Hold::Park);
         Ok(())
     }
 
-    fn ask_alone(&mut self) -> Result<(), Refusal> {
-        self.ask(Message::Write { holds: self.block.state != State::I }, Waiting::Write)
+    fn request_exclusive(&mut self) -> Result<(), Refusal> {
+        self.request(Message::Write { holds: self.block.state != State::I }, Waiting::Write)
     }
 
     /// Requests the block again, with exclusive access, so that the home itself replies and nothing overtakes it. A
     /// request served by a peer might be overtaken forever.
-    fn ask_home_alone(&mut self) {
+    fn request_exclusive_from_home(&mut self) {
         self.block.waiting = Some(Waiting::Write);
         self.effects.send(Node::Home, Message::Write { holds: false });
     }
@@ -269,30 +269,30 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         let silent = self.protocol.nmoesi().silent_eviction;
         match self.block.state {
             State::I => {}
-            State::E | State::S if silent => self.block.leave(self.protocol),
-            State::N if self.is_broken(BrokenNmoesi::SharedBytesEvictedSilently) => self.block.leave(self.protocol),
-            State::M if self.is_broken(BrokenNmoesi::DirtyEvictedSilently) => self.block.leave(self.protocol),
-            State::E | State::S | State::N | State::M | State::O => self.send_back(false),
+            State::E | State::S if silent => self.block.give_up(self.protocol),
+            State::N if self.is_broken(BrokenNmoesi::SharedBytesEvictedSilently) => self.block.give_up(self.protocol),
+            State::M if self.is_broken(BrokenNmoesi::DirtyEvictedSilently) => self.block.give_up(self.protocol),
+            State::E | State::S | State::N | State::M | State::O => self.write_back(false),
         }
     }
 
     fn merge(&mut self, all: bool) {
         match self.block.state {
-            State::M if all => self.send_back(true),
-            State::N | State::O if self.block.owes(self.protocol) => self.send_back(true),
+            State::M if all => self.write_back(true),
+            State::N | State::O if self.block.owes(self.protocol) => self.write_back(true),
             State::I | State::S | State::E | State::M | State::N | State::O => {}
         }
     }
 
-    fn send_back(&mut self, keep: bool) {
-        self.block.settle();
+    fn write_back(&mut self, keep: bool) {
+        self.block.merge_l2_bytes();
         self.block.waiting = Some(Waiting::Back);
         let set = self.block.dirty.clone();
         let data = self.block.data.only(&set);
         self.effects.send(Node::Home, Message::Back { set, data, keep });
     }
 
-    fn told(&mut self, message: Message<B>) -> Result<(), Refusal> {
+    fn on_message(&mut self, message: Message<B>) -> Result<(), Refusal> {
         match (message, self.block.waiting) {
             (Message::Shared { data }, Some(Waiting::Read { .. })) => {
                 self.block.install(State::S, data, self.protocol);
@@ -300,23 +300,23 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
             (Message::Exclusive { data }, Some(Waiting::Read { .. })) => {
                 self.block.install(State::E, data, self.protocol);
             }
-            (Message::Exclusive { data }, Some(Waiting::Write)) => self.gets_all(data),
-            (Message::Alone { set, data }, Some(Waiting::Write)) => self.gets_lacking(set, &data),
+            (Message::Exclusive { data }, Some(Waiting::Write)) => self.install_exclusive(data),
+            (Message::Alone { set, data }, Some(Waiting::Write)) => self.upgrade_to_exclusive(set, &data),
             (Message::Peer { data }, Some(Waiting::Read { overtaken })) => {
                 if overtaken && !self.is_broken(BrokenNmoesi::PeerOvertakenInstalls) {
-                    self.ask_home_alone();
+                    self.request_exclusive_from_home();
                 } else {
                     self.block.install(State::S, data, self.protocol);
                 }
             }
-            (Message::Taken { kept }, Some(Waiting::Back)) => self.sent_back(kept),
+            (Message::Taken { kept }, Some(Waiting::Back)) => self.on_write_back_ack(kept),
             (Message::Merged, _) => self.block.given = false,
-            (Message::Take, _) => self.take(),
+            (Message::Take, _) => self.on_take(),
             (Message::Share | Message::Forward { .. }, _) if matches!(self.block.state, State::S | State::N) => {
                 return Err(Refusal::Unexpected("a client that only shares a block was asked for it as its owner"));
             }
-            (Message::Share, _) => self.share(),
-            (Message::Forward { to }, _) => self.forward(to),
+            (Message::Share, _) => self.on_share(),
+            (Message::Forward { to }, _) => self.on_forward(to),
             (
                 Message::Shared { .. }
                 | Message::Exclusive { .. }
@@ -344,8 +344,8 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     /// Installs a whole block with exclusive access.
-    fn gets_all(&mut self, mut data: B) {
-        self.block.settle();
+    fn install_exclusive(&mut self, mut data: B) {
+        self.block.merge_l2_bytes();
         let own = mem::take(&mut self.block.dirty);
         let own = if self.keeps_own() { own } else { B::Set::default() };
         data.merge(&self.block.data, &own);
@@ -353,39 +353,39 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         // The L2's remaining bytes are older now.
         self.block.above = self.block.above.within(&own);
         self.block.dirty = own;
-        self.is_alone();
+        self.set_exclusive();
     }
 
     /// Installs exclusive access together with the bytes written by other clients.
-    fn gets_lacking(&mut self, set: B::Set, data: &B) {
-        self.block.settle();
+    fn upgrade_to_exclusive(&mut self, set: B::Set, data: &B) {
+        self.block.merge_l2_bytes();
         let theirs = if self.keeps_own() { set.without(&self.block.dirty) } else { set };
         self.block.data.merge(data, &theirs);
         self.block.dirty.remove(&theirs);
         // The L2's copy of these bytes is older now.
         self.block.above.remove(&theirs);
-        self.is_alone();
+        self.set_exclusive();
     }
 
-    fn is_alone(&mut self) {
+    fn set_exclusive(&mut self) {
         self.block.state = if self.block.dirty.is_empty() { State::E } else { State::M };
         self.block.waiting = None;
     }
 
-    fn sent_back(&mut self, kept: bool) {
+    fn on_write_back_ack(&mut self, kept: bool) {
         self.block.waiting = None;
         if kept && self.block.state != State::I {
             self.block.state = State::S;
             self.block.dirty = B::Set::default();
         } else {
-            self.block.leave(self.protocol);
+            self.block.give_up(self.protocol);
         }
     }
 
-    fn take(&mut self) {
+    fn on_take(&mut self) {
         let misses_l2 = self.is_broken(BrokenNmoesi::InvalidationMissesL2);
         if !misses_l2 && self.block.state != State::E {
-            self.block.settle();
+            self.block.merge_l2_bytes();
         }
         let gone = self.block.waiting == Some(Waiting::Back) && self.is_broken(BrokenNmoesi::SentBackAnswersNothing);
         let held = (mem::take(&mut self.block.dirty), mem::take(&mut self.block.data));
@@ -395,32 +395,32 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         }
         let waits = matches!(self.block.state, State::N | State::O);
         self.block.given |= waits;
-        self.block.leave(self.protocol);
+        self.block.give_up(self.protocol);
         self.effects.send(Node::Home, Message::Bytes { set, data, stays: false, waits });
     }
 
-    fn share(&mut self) {
-        self.block.settle();
+    fn on_share(&mut self) {
+        self.block.merge_l2_bytes();
         let set = mem::take(&mut self.block.dirty);
         let data = self.block.data.only(&set);
-        let stays = self.block.answers() && self.block.waiting != Some(Waiting::Back);
+        let stays = self.block.owns_block() && self.block.waiting != Some(Waiting::Back);
         if stays {
             self.block.state = State::S;
         } else {
-            self.block.leave(self.protocol);
+            self.block.give_up(self.protocol);
         }
         self.effects.send(Node::Home, Message::Bytes { set, data, stays, waits: false });
     }
 
-    fn forward(&mut self, to: ModuleId) {
+    fn on_forward(&mut self, to: ModuleId) {
         let gone = self.block.waiting == Some(Waiting::Back) && self.is_broken(BrokenNmoesi::SentBackAnswersNothing);
-        let invents = !self.block.answers() && self.is_broken(BrokenNmoesi::ForwardAnsweredWithoutBlock);
-        if (!self.block.answers() || gone) && !invents {
+        let invents = !self.block.owns_block() && self.is_broken(BrokenNmoesi::ForwardAnsweredWithoutBlock);
+        if (!self.block.owns_block() || gone) && !invents {
             self.effects.send(Node::Home, Message::Refused);
             return;
         }
         if self.block.state != State::E {
-            self.block.settle();
+            self.block.merge_l2_bytes();
         }
         self.effects.send(Node::Client(to), Message::Peer { data: self.block.data.clone() });
         self.block.state = match self.block.state {

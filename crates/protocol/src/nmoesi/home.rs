@@ -10,7 +10,7 @@ use tombolo_types::{ModuleId, ModuleSet};
 
 /// A home's directory entry for a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Entry<B: BlockData> {
+pub struct HomeEntry<B: BlockData> {
     /// Clients that hold the block, or have left silently.
     pub holders: ModuleSet,
     /// The client that owns the block, if any.
@@ -21,15 +21,15 @@ pub struct Entry<B: BlockData> {
 
 /// Bytes in a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Bytes<B: BlockData> {
+pub struct DirtyBytes<B: BlockData> {
     /// The set of bytes.
     pub set: B::Set,
     /// Contents in `set`.
     pub data: B,
 }
 
-impl<B: BlockData> Bytes<B> {
-    fn put(&mut self, top: &Bytes<B>) {
+impl<B: BlockData> DirtyBytes<B> {
+    fn put(&mut self, top: &DirtyBytes<B>) {
         self.data.merge(&top.data, &top.set);
         self.set.add(&top.set);
     }
@@ -56,22 +56,22 @@ pub enum Transaction<B: BlockData> {
         to: ModuleId,
     },
     /// Clients give up the block.
-    Taking(Taking<B>),
+    Recalling(Recall<B>),
 }
 
 /// A transaction in which clients give up a block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Taking<B: BlockData> {
+pub struct Recall<B: BlockData> {
     /// The purpose.
-    pub goal: Goal,
+    pub goal: RecallPurpose,
     /// Clients without a reply so far.
     pub from: ModuleSet,
     /// The owner's bytes.
-    pub of_owner: Bytes<B>,
+    pub of_owner: DirtyBytes<B>,
     /// The remaining clients' bytes, merged on top of the owner's.
-    pub of_others: Bytes<B>,
+    pub of_others: DirtyBytes<B>,
     /// Bytes from the client that writes back, merged on top of all.
-    pub own: Bytes<B>,
+    pub own: DirtyBytes<B>,
     /// Set when some reply carried bytes that memory lacked.
     pub had_bytes: bool,
     /// Clients to notify when all have replied.
@@ -80,7 +80,7 @@ pub struct Taking<B: BlockData> {
 
 /// The reason for which clients give up a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Goal {
+pub enum RecallPurpose {
     /// A client receives exclusive access.
     Alone {
         /// The client.
@@ -99,14 +99,14 @@ pub enum Goal {
 
 pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
     protocol: &Nmoesi<BREAKABLE>,
-    entry: &mut Entry<B>,
+    entry: &mut HomeEntry<B>,
     event: Event<Message<B>, B>,
     effects: &mut impl Effects<Of<Nmoesi<BREAKABLE>>, B>,
 ) -> Result<(), Refusal> {
     let mut home = Home { protocol, entry, effects };
     match event {
-        Event::Told { from: Node::Client(from), message } => home.told(from, message),
-        Event::Read(data) => home.read(data),
+        Event::Told { from: Node::Client(from), message } => home.on_message(from, message),
+        Event::Read(data) => home.on_memory_read(data),
         Event::Told { from: Node::Home, .. }
         | Event::Asked(_)
         | Event::EvictAbove(_)
@@ -117,7 +117,7 @@ pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
 
 struct Home<'a, E, B: BlockData, const BREAKABLE: bool> {
     protocol: &'a Nmoesi<BREAKABLE>,
-    entry: &'a mut Entry<B>,
+    entry: &'a mut HomeEntry<B>,
     effects: &'a mut E,
 }
 
@@ -126,20 +126,20 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         self.protocol.is_broken(rule)
     }
 
-    fn told(&mut self, from: ModuleId, message: Message<B>) -> Result<(), Refusal> {
+    fn on_message(&mut self, from: ModuleId, message: Message<B>) -> Result<(), Refusal> {
         match (message, self.entry.transaction.as_ref()) {
             (Message::Read | Message::Write { .. } | Message::Back { .. }, Some(_)) => return Err(Refusal::Stall),
-            (Message::Read, None) => self.wanted(from),
-            (Message::Write { holds }, None) => self.wanted_alone(from, holds),
-            (Message::Back { set, data, keep }, None) => self.comes_back(from, Bytes { set, data }, keep),
-            (Message::Bytes { set, data, waits, .. }, Some(Transaction::Taking(_))) => {
-                self.given_up(from, &Bytes { set, data }, waits);
+            (Message::Read, None) => self.on_read_request(from),
+            (Message::Write { holds }, None) => self.on_exclusive_request(from, holds),
+            (Message::Back { set, data, keep }, None) => self.on_write_back(from, DirtyBytes { set, data }, keep),
+            (Message::Bytes { set, data, waits, .. }, Some(Transaction::Recalling(_))) => {
+                self.on_recall_reply(from, &DirtyBytes { set, data }, waits);
             }
             (Message::Bytes { set, data, stays, .. }, Some(&Transaction::Sharing { to })) => {
-                self.write(Bytes { set, data });
+                self.write(DirtyBytes { set, data });
                 self.entry.owner = None;
                 if !stays {
-                    self.forget(from);
+                    self.remove_client(from);
                 }
                 self.supply(to);
             }
@@ -153,7 +153,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
                 }
             }
             (Message::Refused, Some(&Transaction::Forwarding { to })) => {
-                self.forget(from);
+                self.remove_client(from);
                 self.supply(to);
             }
             (Message::Bytes { .. } | Message::Sent { .. } | Message::Refused, _) => {
@@ -176,16 +176,16 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     /// Removes a client that has left, silently or with a message.
-    fn forget(&mut self, client: ModuleId) {
+    fn remove_client(&mut self, client: ModuleId) {
         self.entry.holders.remove(client);
         if self.entry.owner == Some(client) {
             self.entry.owner = None;
         }
     }
 
-    fn wanted(&mut self, by: ModuleId) {
+    fn on_read_request(&mut self, by: ModuleId) {
         // The requester holds nothing: if the entry names it, it has left silently.
-        self.forget(by);
+        self.remove_client(by);
         match self.entry.owner {
             Some(_) if self.is_broken(BrokenNmoesi::HomeSuppliesOverOwner) => self.supply(by),
             Some(owner) if self.protocol.nmoesi().peer_transfer => {
@@ -207,7 +207,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         self.effects.memory(Access::Read);
     }
 
-    fn read(&mut self, data: B) -> Result<(), Refusal> {
+    fn on_memory_read(&mut self, data: B) -> Result<(), Refusal> {
         let Some(Transaction::Reading { to, alone }) = self.entry.transaction else {
             return Err(Refusal::Unexpected("a home that has asked nothing of its memory was answered"));
         };
@@ -225,17 +225,17 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         Ok(())
     }
 
-    fn wanted_alone(&mut self, by: ModuleId, holds: bool) {
+    fn on_exclusive_request(&mut self, by: ModuleId, holds: bool) {
         // A client whose copy was taken after its request lacks everything.
         let holds = holds && self.entry.holders.contains(by);
         let mut others = self.entry.holders.without(ModuleSet::only(by));
         if self.is_broken(BrokenNmoesi::TakesOwnerAlone) {
             others = others.common(self.entry.owner.into_iter().collect());
         }
-        self.take(Goal::Alone { to: by, holds }, others, Bytes::default(), Bytes::default());
+        self.start_recall(RecallPurpose::Alone { to: by, holds }, others, DirtyBytes::default(), DirtyBytes::default());
     }
 
-    fn comes_back(&mut self, from: ModuleId, bytes: Bytes<B>, keep: bool) {
+    fn on_write_back(&mut self, from: ModuleId, bytes: DirtyBytes<B>, keep: bool) {
         let is_named = self.entry.holders.contains(from) || self.is_broken(BrokenNmoesi::StaleWriteBackCounts);
         if !is_named {
             self.effects.send(Node::Client(from), Message::Taken { kept: false });
@@ -248,82 +248,82 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         } else {
             others
         };
-        let none = Bytes::default();
+        let none = DirtyBytes::default();
         let (of_owner, own) = if is_owner { (bytes, none) } else { (none, bytes) };
-        self.take(Goal::Merged { from, keep }, others, of_owner, own);
+        self.start_recall(RecallPurpose::Merged { from, keep }, others, of_owner, own);
     }
 
-    fn take(&mut self, goal: Goal, others: ModuleSet, of_owner: Bytes<B>, own: Bytes<B>) {
-        let of_others = Bytes::default();
-        let taking =
-            Taking { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: ModuleSet::NONE };
+    fn start_recall(&mut self, goal: RecallPurpose, others: ModuleSet, of_owner: DirtyBytes<B>, own: DirtyBytes<B>) {
+        let of_others = DirtyBytes::default();
+        let recall =
+            Recall { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: ModuleSet::NONE };
         for client in others {
             self.effects.send(Node::Client(client), Message::Take);
         }
-        let at_once = matches!(goal, Goal::Alone { .. }) && self.is_broken(BrokenNmoesi::GrantedBeforeGivenUp);
+        let at_once = matches!(goal, RecallPurpose::Alone { .. }) && self.is_broken(BrokenNmoesi::GrantedBeforeGivenUp);
         if others.is_empty() || at_once {
-            self.taken(taking);
+            self.finish_recall(recall);
         } else {
-            self.entry.transaction = Some(Transaction::Taking(taking));
+            self.entry.transaction = Some(Transaction::Recalling(recall));
         }
     }
 
-    fn given_up(&mut self, by: ModuleId, bytes: &Bytes<B>, waits: bool) {
+    fn on_recall_reply(&mut self, by: ModuleId, bytes: &DirtyBytes<B>, waits: bool) {
         let is_owner = self.entry.owner == Some(by);
-        self.forget(by);
+        self.remove_client(by);
         let last = self.is_broken(BrokenNmoesi::OwnerMergedLast);
-        let Some(Transaction::Taking(taking)) = &mut self.entry.transaction else { return };
-        taking.from.remove(by);
+        let Some(Transaction::Recalling(recall)) = &mut self.entry.transaction else { return };
+        recall.from.remove(by);
         if waits {
-            taking.waiting.add(by);
+            recall.waiting.add(by);
         }
-        taking.had_bytes |= !bytes.set.is_empty();
-        let level = if is_owner && !last { &mut taking.of_owner } else { &mut taking.of_others };
+        recall.had_bytes |= !bytes.set.is_empty();
+        let level = if is_owner && !last { &mut recall.of_owner } else { &mut recall.of_others };
         level.put(bytes);
-        if taking.from.is_empty()
-            && let Some(Transaction::Taking(taking)) = self.entry.transaction.take()
+        if recall.from.is_empty()
+            && let Some(Transaction::Recalling(recall)) = self.entry.transaction.take()
         {
-            self.taken(taking);
+            self.finish_recall(recall);
         }
     }
 
     /// Completes the transaction after all replies.
-    fn taken(&mut self, taking: Taking<B>) {
-        let Taking { goal, of_owner: mut merged, of_others, own, had_bytes, waiting, .. } = taking;
+    fn finish_recall(&mut self, recall: Recall<B>) {
+        let Recall { goal, of_owner: mut merged, of_others, own, had_bytes, waiting, .. } = recall;
         for client in waiting {
             self.effects.send(Node::Client(client), Message::Merged);
         }
         merged.put(&of_others);
         merged.put(&own);
         match goal {
-            Goal::Alone { to, holds: true } => {
+            RecallPurpose::Alone { to, holds: true } => {
                 self.write(merged.clone());
                 self.entry.owner = Some(to);
-                let Bytes { set, data } = merged;
+                let DirtyBytes { set, data } = merged;
                 self.effects.send(Node::Client(to), Message::Alone { set, data });
             }
-            Goal::Alone { to, holds: false } => {
+            RecallPurpose::Alone { to, holds: false } => {
                 self.write(merged);
-                self.forget(to);
+                self.remove_client(to);
                 self.entry.transaction = Some(Transaction::Reading { to, alone: true });
                 self.effects.memory(Access::Read);
             }
-            Goal::Merged { from, keep } => {
+            RecallPurpose::Merged { from, keep } => {
                 self.write(merged);
                 let kept = keep && (!had_bytes || self.is_broken(BrokenNmoesi::MergeKeepsOwnCopy));
                 if self.entry.owner == Some(from) {
                     self.entry.owner = None;
                 }
                 if !kept {
-                    self.forget(from);
+                    self.remove_client(from);
                 }
                 self.effects.send(Node::Client(from), Message::Taken { kept });
             }
         }
     }
 
-    fn write(&mut self, bytes: Bytes<B>) {
-        let Bytes { set, data } = bytes;
+    fn write(&mut self, bytes: DirtyBytes<B>) {
+        let DirtyBytes { set, data } = bytes;
         if set.is_empty() {
             return;
         }

@@ -56,12 +56,12 @@ use crate::block::{BlockData, ByteSet};
 use crate::coherence::{Protocol, Refusal};
 use crate::elision::Holds;
 use crate::node::{Delivery, Effects};
-use crate::nodes::{Carried, Channels, Class, Event, Known, Node, Nodes, Of, Standing};
+use crate::nodes::{Carried, Channels, Class, Event, HomeView, Node, Nodes, Of, Standing};
 use crate::options::{Choice, Facts, Options};
 use crate::plan::{Action, Members, Phase, Sync};
 pub use broken::BrokenNmoesi;
 pub use client::{Block, State, Waiting};
-pub use home::{Bytes, Entry, Goal, Taking, Transaction};
+pub use home::{DirtyBytes, HomeEntry, Recall, RecallPurpose, Transaction};
 use tombolo_types::{ModuleId, Promise, Scope};
 
 /// Design choices within NMOESI.
@@ -178,7 +178,7 @@ pub enum Slot<B: BlockData> {
     /// A client.
     Client(Block<B>),
     /// A home.
-    Home(Entry<B>),
+    Home(HomeEntry<B>),
 }
 
 /// The NMOESI protocol.
@@ -275,7 +275,7 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
     fn empty<B: BlockData>(at: Node) -> Slot<B> {
         match at {
             Node::Client(_) => Slot::Client(Block::default()),
-            Node::Home => Slot::Home(Entry::default()),
+            Node::Home => Slot::Home(HomeEntry::default()),
         }
     }
 
@@ -408,10 +408,10 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         }
     }
 
-    fn known<B: BlockData>(slot: &Slot<B>) -> Known {
+    fn known<B: BlockData>(slot: &Slot<B>) -> HomeView {
         match slot {
-            Slot::Client(_) => Known::default(),
-            Slot::Home(entry) => Known { holders: entry.holders, owner: entry.owner },
+            Slot::Client(_) => HomeView::default(),
+            Slot::Home(entry) => HomeView { holders: entry.holders, owner: entry.owner },
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Every module that uses the page unmaps it first, because every module may publish to it.
 
-use super::{BrokenPaging, Change, Holder, Paging, Residence, Work};
+use super::{BrokenPaging, Change, Holder, Paging, PlannedStep, Residence};
 use crate::topology::ModuleSet;
 use tombolo_types::ModuleId;
 
@@ -26,30 +26,30 @@ pub(super) fn home_told_first(now: &Residence, after: &Residence) -> Option<Modu
 impl Paging {
     /// Collapses a published page to a single copy and unpublishes it: the writer's copy if it has a copy, else the
     /// lowest module's.
-    pub(super) fn collapsed(&self, now: &Residence, writer: ModuleId, modules: u8) -> Change {
+    pub(super) fn collapse_change(&self, now: &Residence, writer: ModuleId, modules: u8) -> Change {
         let goes_to_writer = now.holders().contains(writer) || self.is_broken(BrokenPaging::CollapsedToWriter);
         let kept = if goes_to_writer { Some(writer) } else { now.holders().lowest() };
         let kept = kept.map_or(now.home, Holder::Module);
         let given_up = now.holders().without(kept.set());
         let after = Residence::at(kept, ModuleSet::first(modules));
-        self.ordered(now, [Some(self.unmapped(now)), Some(Work::WriteBack(given_up)), None], after)
+        self.ordered_change(now, [Some(self.unmap_step(now)), Some(PlannedStep::WriteBack(given_up)), None], after)
     }
 
     /// The unmap step: every user of a published page unmaps it.
-    fn unmapped(&self, now: &Residence) -> Work {
-        Work::Unmap(if self.is_broken(BrokenPaging::PublishersKept) { now.holders() } else { now.mapped })
+    fn unmap_step(&self, now: &Residence) -> PlannedStep {
+        PlannedStep::Unmap(if self.is_broken(BrokenPaging::PublishersKept) { now.holders() } else { now.mapped })
     }
 
     /// Subscribes a module to a published page.
-    pub(super) fn subscribed(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
+    pub(super) fn subscribe_change(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
         let after = Residence { copies: now.copies.and(ModuleSet::only(reader)), ..*now };
-        let copy = Work::Copy { from: now.home, to: Holder::Module(reader) };
-        let written = Work::WriteBack(ModuleSet::only(home));
-        self.ordered(now, [Some(self.unmapped(now)), Some(written), Some(copy)], after)
+        let copy = PlannedStep::Copy { from: now.home, to: Holder::Module(reader) };
+        let written = PlannedStep::WriteBack(ModuleSet::only(home));
+        self.ordered_change(now, [Some(self.unmap_step(now)), Some(written), Some(copy)], after)
     }
 
     /// Removes subscribers from a published page.
-    pub(super) fn left(&self, now: &Residence, leaving: ModuleSet, ends: bool) -> Option<Change> {
+    pub(super) fn leave_change(&self, now: &Residence, leaving: ModuleSet, ends: bool) -> Option<Change> {
         let Holder::Module(home) = now.home else { return None };
         let stay = now.subscribers().without(leaving);
         let stay = if stay.is_empty() { now.home.set() } else { stay };
@@ -61,7 +61,7 @@ impl Paging {
         let home = if stay.contains(home) { home } else { stay.lowest()? };
         let copies = stay.without(ModuleSet::only(home));
         let after = Residence { home: Holder::Module(home), copies, mapped: now.mapped, published };
-        Some(self.ordered(now, [Some(self.unmapped(now)), Some(Work::WriteBack(gone)), None], after))
+        Some(self.ordered_change(now, [Some(self.unmap_step(now)), Some(PlannedStep::WriteBack(gone)), None], after))
     }
 }
 

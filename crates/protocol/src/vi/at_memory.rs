@@ -12,16 +12,16 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     Visit<'_, R, T, D, E, BREAKABLE>
 {
     /// Handles another module's request at its line's home, if memory is the ordering point.
-    pub(super) fn pass_home(&mut self, request: Request<D>) -> Result<(), Refusal> {
+    pub(super) fn pass_to_memory(&mut self, request: Request<D>) -> Result<(), Refusal> {
         let by_l2 = self.protocol.ordering_point() == OrderingPoint::Memory { by_home_l2: true };
-        if !by_l2 || !self.is_met_on_the_way(request)? {
+        if !by_l2 || !self.look_up_home_l2(request)? {
             self.effects.memory(MemoryAccess::Request(request));
         }
         Ok(())
     }
 
     /// Performs the request's lookup in the home's L2 on the path to memory. Returns true if the request ends here.
-    fn is_met_on_the_way(&mut self, request: Request<D>) -> Result<bool, Refusal> {
+    fn look_up_home_l2(&mut self, request: Request<D>) -> Result<bool, Refusal> {
         match request {
             Request::Read { mask, scope: Scope::Cta } => {
                 // Dirty bytes stay unseen if the line lacks some requested bytes: no release has published them.
@@ -38,7 +38,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             }
             Request::Write { .. } if self.broken(BrokenRule::WriteBackPassesHomeCopy) => {}
             Request::Atomic { .. } if self.broken(BrokenRule::AtomicPassesHomeCopy) => {}
-            Request::Write { mask, data, .. } => self.update_copy(mask, data),
+            Request::Write { mask, data, .. } => self.update_clean_bytes(mask, data),
             Request::Atomic { mask, .. } => self.drop_clean(mask),
         }
         Ok(false)
@@ -46,7 +46,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
 
     /// Updates the home's L2 for bytes on the path to memory, if other modules may read the copy: clean bytes stay
     /// current. Dirty bytes remain unchanged, and go to memory later.
-    fn update_copy(&mut self, mask: Mask, data: D) {
+    fn update_clean_bytes(&mut self, mask: Mask, data: D) {
         if let Some(line) = &mut self.slot.line {
             line.data.merge(data, mask & line.valid & !line.dirty);
         }

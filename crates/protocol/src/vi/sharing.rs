@@ -23,7 +23,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             && !self.broken(BrokenRule::SharerNotRecorded)
         {
             let access = Access::RemoteLoad(self.sharer(module));
-            self.table(access, Cause::Store);
+            self.update_directory(access, Cause::Store);
         }
     }
 
@@ -34,19 +34,19 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             Requester::Module(module) if tracked => Access::RemoteStore(self.sharer(module)),
             Requester::Module(module) => Access::UntrackedStore(self.sharer(module)),
         };
-        self.table(access, Cause::Store);
+        self.update_directory(access, Cause::Store);
     }
 
     /// The directory action after an access that found or left a line here, if the directory also tracks its own
     /// L2's lines.
     pub(super) fn track_line(&mut self) {
         if self.protocol.tracks_own() && self.slot.line.is_some() {
-            self.table(Access::LineHere, Cause::Store);
+            self.update_directory(Access::LineHere, Cause::Store);
         }
     }
 
     /// Performs a single Table I transition at a home, and sends its invalidations.
-    pub(super) fn table(&mut self, access: Access, cause: Cause) {
+    pub(super) fn update_directory(&mut self, access: Access, cause: Cause) {
         if !R::DIRECTORY || !self.is_home() {
             return;
         }
@@ -93,11 +93,11 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     /// The directory action for an invalidation from the home above: Table I's extra transition.
     pub(super) fn invalidate_region(&mut self) {
         if R::HIERARCHICAL {
-            self.table(Access::Invalidation, Cause::Forwarded);
+            self.update_directory(Access::Invalidation, Cause::Forwarded);
         }
     }
 
     pub(super) fn replace_entry(&mut self) {
-        self.table(Access::Replace, Cause::DirectoryEviction);
+        self.update_directory(Access::Replace, Cause::DirectoryEviction);
     }
 }

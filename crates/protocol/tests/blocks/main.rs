@@ -4,7 +4,7 @@
 mod sparse;
 mod world;
 
-use sparse::{Lines, Sparse, cost};
+use sparse::{LineBits, Sparse, cost};
 use std::fmt::Debug;
 use tombolo_protocol::nmoesi::{Nmoesi, NmoesiOptions, State};
 use tombolo_protocol::nodes::{Event, Nodes, Request};
@@ -117,10 +117,10 @@ const WRITTEN: u16 = 256;
 fn written_all_over() -> World<Rules, Sparse> {
     let mut world = World::new(rules(NmoesiOptions::default()), 1, Sparse::of_lines(WRITTEN));
     for line in 0..WRITTEN {
-        let (set, data) = (Lines::of_line(line), Sparse::of_line(line, 1));
+        let (set, data) = (LineBits::of_line(line), Sparse::of_line(line, 1));
         world.ask(0, Request::Write { set, scope: Scope::Cta, data });
         if line % 2 == 0 {
-            world.at_client(0, Event::EvictAbove(Lines::of_line(line)));
+            world.at_client(0, Event::EvictAbove(LineBits::of_line(line)));
         }
     }
     assert_eq!(Rules::state(world.slot(0)), Some(State::M));
@@ -136,7 +136,7 @@ const FRUGAL: u64 = 60;
 fn a_hit_costs_what_it_names_and_not_what_the_block_has() {
     let mut world = written_all_over();
     for line in [100, 101] {
-        let set = || Lines::of_line(line);
+        let set = || LineBits::of_line(line);
         let (scope, data) = (Scope::Cta, Sparse::of_line(line, 2));
         let events = [
             Event::Asked(Request::Read { set: set(), scope }),

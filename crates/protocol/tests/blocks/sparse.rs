@@ -26,12 +26,12 @@ fn pay(for_what: usize) {
 
 /// Bytes by line: a bit for each byte, with at least one bit per line.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Lines(BTreeMap<u16, u8>);
+pub(super) struct LineBits(BTreeMap<u16, u8>);
 
-impl Lines {
+impl LineBits {
     /// All bytes in the given line.
-    pub(super) fn of_line(line: u16) -> Lines {
-        Lines(BTreeMap::from([(line, 0b1111)]))
+    pub(super) fn of_line(line: u16) -> LineBits {
+        LineBits(BTreeMap::from([(line, 0b1111)]))
     }
 
     fn bytes(&self) -> impl Iterator<Item = usize> {
@@ -43,34 +43,34 @@ impl Lines {
     }
 
     /// Combines each line's bits with the other set's bits for this line.
-    fn of_each(&self, other: &Lines, chosen: fn(u8, u8) -> u8) -> Lines {
+    fn of_each(&self, other: &LineBits, chosen: fn(u8, u8) -> u8) -> LineBits {
         pay(self.0.len());
         let bits = |line: &u16| other.0.get(line).copied().unwrap_or(0);
         let left = self.0.iter().map(|(line, own)| (*line, chosen(*own, bits(line))));
-        Lines(left.filter(|(_, bits)| *bits != 0).collect())
+        LineBits(left.filter(|(_, bits)| *bits != 0).collect())
     }
 }
 
-impl Clone for Lines {
-    fn clone(&self) -> Lines {
+impl Clone for LineBits {
+    fn clone(&self) -> LineBits {
         pay(self.0.len());
-        Lines(self.0.clone())
+        LineBits(self.0.clone())
     }
 }
 
-impl ByteSet for Lines {
+impl ByteSet for LineBits {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn add(&mut self, other: &Lines) {
+    fn add(&mut self, other: &LineBits) {
         pay(other.0.len());
         for (line, bits) in &other.0 {
             *self.0.entry(*line).or_default() |= bits;
         }
     }
 
-    fn remove(&mut self, other: &Lines) {
+    fn remove(&mut self, other: &LineBits) {
         pay(other.0.len());
         for (line, bits) in &other.0 {
             if let Some(own) = self.0.get_mut(line) {
@@ -82,11 +82,11 @@ impl ByteSet for Lines {
         }
     }
 
-    fn within(&self, other: &Lines) -> Lines {
+    fn within(&self, other: &LineBits) -> LineBits {
         self.of_each(other, |own, others| own & others)
     }
 
-    fn without(&self, other: &Lines) -> Lines {
+    fn without(&self, other: &LineBits) -> LineBits {
         self.of_each(other, |own, others| own & !others)
     }
 }
@@ -103,7 +103,7 @@ impl Sparse {
 
     /// A single line filled with this value.
     pub(super) fn of_line(line: u16, value: u8) -> Sparse {
-        Sparse(Lines::of_line(line).bytes().map(|byte| (byte, value)).collect())
+        Sparse(LineBits::of_line(line).bytes().map(|byte| (byte, value)).collect())
     }
 }
 
@@ -115,17 +115,17 @@ impl Clone for Sparse {
 }
 
 impl BlockData for Sparse {
-    type Set = Lines;
+    type Set = LineBits;
     type Update = u8;
 
-    fn merge(&mut self, from: &Sparse, set: &Lines) {
+    fn merge(&mut self, from: &Sparse, set: &LineBits) {
         for byte in set.bytes() {
             pay(1);
             self.0.insert(byte, from.byte(byte));
         }
     }
 
-    fn update(&mut self, add: u8, set: &Lines) -> Sparse {
+    fn update(&mut self, add: u8, set: &LineBits) -> Sparse {
         let before = self.only(set);
         for byte in set.bytes() {
             self.0.insert(byte, before.byte(byte).wrapping_add(add));
@@ -133,7 +133,7 @@ impl BlockData for Sparse {
         before
     }
 
-    fn only(&self, set: &Lines) -> Sparse {
+    fn only(&self, set: &LineBits) -> Sparse {
         let bytes: Vec<usize> = set.bytes().collect();
         pay(bytes.len());
         Sparse(bytes.into_iter().map(|byte| (byte, self.byte(byte))).collect())
@@ -141,15 +141,15 @@ impl BlockData for Sparse {
 }
 
 impl Bytewise for Sparse {
-    fn set(bytes: &[usize]) -> Lines {
-        let mut lines = Lines::default();
+    fn set(bytes: &[usize]) -> LineBits {
+        let mut lines = LineBits::default();
         for byte in bytes {
             *lines.0.entry((byte / LINE) as u16).or_default() |= 1 << (byte % LINE);
         }
         lines
     }
 
-    fn bytes(set: &Lines) -> Vec<usize> {
+    fn bytes(set: &LineBits) -> Vec<usize> {
         set.bytes().collect()
     }
 

@@ -21,7 +21,7 @@ pub(super) trait Bytewise: BlockData<Update = u8> {
 
 /// The observable events in a run, independent of the contents type.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum Observation {
     /// Bytes and the values found there.
     Found(Vec<(usize, u8)>),
     /// A message and its carried bytes; `None` for a whole block, whose bytes are not compared.
@@ -30,14 +30,14 @@ pub(super) enum Seen {
     End(Vec<String>, Vec<u8>),
 }
 
-struct Done<P: Nodes, B: BlockData> {
+struct StepEffects<P: Nodes, B: BlockData> {
     sent: Vec<(Node, P::Message<B>)>,
     answer: Option<Answer<B>>,
     accesses: Vec<Access<B>>,
     is_held: bool,
 }
 
-impl<P: Nodes, B: BlockData> Effects<Of<P>, B> for Done<P, B> {
+impl<P: Nodes, B: BlockData> Effects<Of<P>, B> for StepEffects<P, B> {
     fn send(&mut self, to: Node, message: P::Message<B>) {
         self.sent.push((to, message));
     }
@@ -57,7 +57,7 @@ impl<P: Nodes, B: BlockData> Effects<Of<P>, B> for Done<P, B> {
     }
 }
 
-struct UnderWay<M> {
+struct InFlight<M> {
     from: Node,
     to: Node,
     message: M,
@@ -69,14 +69,14 @@ pub(super) struct World<P: Nodes, B: BlockData> {
     slots: Vec<P::Slot<B>>,
     held: Vec<Option<Request<B>>>,
     memory: B,
-    under_way: VecDeque<UnderWay<P::Message<B>>>,
-    seen: Vec<Seen>,
+    in_flight: VecDeque<InFlight<P::Message<B>>>,
+    seen: Vec<Observation>,
 }
 
 impl<P: Nodes, B: Bytewise> World<P, B> {
     pub(super) fn new(protocol: P, clients: usize, memory: B) -> World<P, B> {
         let slots = (0..clients).map(client).chain([Node::Home]).map(P::empty).collect();
-        World { protocol, slots, held: vec![None; clients], memory, under_way: VecDeque::new(), seen: Vec::new() }
+        World { protocol, slots, held: vec![None; clients], memory, in_flight: VecDeque::new(), seen: Vec::new() }
     }
 
     fn index(&self, at: Node) -> usize {
@@ -93,7 +93,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
     /// Runs a step that must not stall. Returns true if its request is held.
     fn step(&mut self, at: Node, event: Event<P::Message<B>, B>) -> bool {
         let index = self.index(at);
-        let mut done = Done { sent: Vec::new(), answer: None, accesses: Vec::new(), is_held: false };
+        let mut done = StepEffects { sent: Vec::new(), answer: None, accesses: Vec::new(), is_held: false };
         let result = self.protocol.step::<B>(at, &mut self.slots[index], event, &mut done);
         assert_eq!(result, Ok(()), "a step refuses only where a transaction is under way");
         for (to, message) in done.sent {
@@ -102,12 +102,12 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
                 Carried::Masked(set) => Some(B::bytes(set)),
                 Carried::Block => None,
             };
-            self.seen.push(Seen::Sent(at, to, P::class(&message), carried));
-            self.under_way.push_back(UnderWay { from: at, to, message });
+            self.seen.push(Observation::Sent(at, to, P::class(&message), carried));
+            self.in_flight.push_back(InFlight { from: at, to, message });
         }
         if let Some(Answer::Fill { set, data }) = done.answer {
             let found = B::bytes(&set).into_iter().map(|byte| (byte, data.byte(byte)));
-            self.seen.push(Seen::Found(found.collect()));
+            self.seen.push(Observation::Found(found.collect()));
         }
         for access in done.accesses {
             match access {
@@ -127,7 +127,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
 
     /// An event that the client accepts immediately and without sending messages.
     pub(super) fn at_client(&mut self, client: usize, event: Event<P::Message<B>, B>) {
-        assert!(!self.step(self::client(client), event) && self.under_way.is_empty());
+        assert!(!self.step(self::client(client), event) && self.in_flight.is_empty());
     }
 
     fn begin(&mut self, client: usize, request: Request<B>) {
@@ -145,7 +145,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
     /// Deliverable messages: the first for each sender, receiver and class, except requests to a busy home.
     fn ready(&self) -> Vec<usize> {
         let channel = |at: usize| {
-            let UnderWay { from, to, message } = &self.under_way[at];
+            let InFlight { from, to, message } = &self.in_flight[at];
             (*from, *to, P::class(message))
         };
         let can_arrive = |&at: &usize| {
@@ -153,18 +153,18 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
             let waits = own.2 == Class::Request && self.is_busy(own.1);
             !waits && (0..at).all(|earlier| channel(earlier) != own)
         };
-        (0..self.under_way.len()).filter(can_arrive).collect()
+        (0..self.in_flight.len()).filter(can_arrive).collect()
     }
 
     /// Delivers a deliverable message. Returns false if none exists.
     fn deliver(&mut self, which: usize) -> bool {
         let ready = self.ready();
         if ready.is_empty() {
-            assert!(self.under_way.is_empty(), "nothing can arrive");
+            assert!(self.in_flight.is_empty(), "nothing can arrive");
             return false;
         }
         let at = ready[which % ready.len()];
-        let UnderWay { from, to, message } = self.under_way.remove(at).expect("it is under way");
+        let InFlight { from, to, message } = self.in_flight.remove(at).expect("it is under way");
         self.step(to, Event::Told { from, message });
         if let Node::Client(id) = to
             && !self.is_busy(to)
@@ -176,7 +176,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
     }
 
     /// Delivers all messages, evicts the block from every client, and records the final memory contents.
-    fn end(mut self) -> Vec<Seen> {
+    fn end(mut self) -> Vec<Observation> {
         while self.deliver(0) {}
         for client in 0..self.held.len() {
             self.step(self::client(client), Event::Evict);
@@ -184,7 +184,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         }
         let states = self.slots.iter().filter_map(|slot| P::state(slot)).map(|state| state.to_string());
         let memory = (0..BYTES).map(|byte| self.memory.byte(byte));
-        self.seen.push(Seen::End(states.collect(), memory.collect()));
+        self.seen.push(Observation::End(states.collect(), memory.collect()));
         self.seen
     }
 }
@@ -231,7 +231,7 @@ const CLIENTS: usize = 3;
 const EVENTS: usize = 300;
 
 /// The observable results from random client events, with messages delivered in random order in between.
-pub(super) fn random_run<P: Nodes, B: Bytewise>(protocol: P, seed: u64) -> Vec<Seen> {
+pub(super) fn random_run<P: Nodes, B: Bytewise>(protocol: P, seed: u64) -> Vec<Observation> {
     let (mut world, mut random) = (World::<P, B>::new(protocol, CLIENTS, B::filled(0)), Random(seed));
     for _ in 0..EVENTS {
         let (at, event) = (random.below(CLIENTS), random.event());

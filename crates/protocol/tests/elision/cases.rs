@@ -1,8 +1,8 @@
 //! Small machines with kernels, for an exhaustive search over all sequences.
 
 use crate::kernel::{Kernel, Labelling, accesses, is_race_free};
-use crate::search::{Found, Scenario, search};
-use crate::truth::{Access, Machine, Reading};
+use crate::search::{Scenario, SearchResult, search};
+use crate::truth::{Access, Machine, RemoteAccess};
 use tombolo_protocol::elision::{
     Account, Boundary, BrokenElision, ChipletTable, Elision, Holds, HomeAware, KernelId, Lines, Never, Operations,
     Packet, TableConfig, User, When,
@@ -19,43 +19,45 @@ pub(crate) enum Kind {
 
 /// Any supported elision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Any {
+pub(crate) enum AnyElision {
     Chiplet(ChipletTable),
     Home(HomeAware),
     Never(Never),
 }
 
-impl Any {
-    pub(crate) fn new(kind: Kind, config: TableConfig, machine: &Machine, broken: Option<BrokenElision>) -> Any {
+impl AnyElision {
+    pub(crate) fn new(kind: Kind, config: TableConfig, machine: &Machine, broken: Option<BrokenElision>) -> AnyElision {
         let holds = match machine.reading {
-            Reading::HomeMemory => Holds::Own,
-            Reading::Cached => Holds::All,
+            RemoteAccess::HomeMemory => Holds::Own,
+            RemoteAccess::Cached => Holds::All,
         };
         match kind {
-            Kind::Chiplet => Any::Chiplet(ChipletTable::new(config, machine.modules, broken)),
-            Kind::Home => Any::Home(HomeAware::new(config, machine.modules, holds, broken).expect("it is sound here")),
-            Kind::Never(when) => Any::Never(Never::new(when, machine.modules)),
+            Kind::Chiplet => AnyElision::Chiplet(ChipletTable::new(config, machine.modules, broken)),
+            Kind::Home => {
+                AnyElision::Home(HomeAware::new(config, machine.modules, holds, broken).expect("it is sound here"))
+            }
+            Kind::Never(when) => AnyElision::Never(Never::new(when, machine.modules)),
         }
     }
 
     pub(crate) fn rows(&self) -> usize {
         match self {
-            Any::Chiplet(table) => table.rows(),
-            Any::Home(table) => table.rows(),
-            Any::Never(_) => 0,
+            AnyElision::Chiplet(table) => table.rows(),
+            AnyElision::Home(table) => table.rows(),
+            AnyElision::Never(_) => 0,
         }
     }
 
     fn inner(&mut self) -> &mut dyn Elision {
         match self {
-            Any::Chiplet(table) => table,
-            Any::Home(table) => table,
-            Any::Never(never) => never,
+            AnyElision::Chiplet(table) => table,
+            AnyElision::Home(table) => table,
+            AnyElision::Never(never) => never,
         }
     }
 }
 
-impl Elision for Any {
+impl Elision for AnyElision {
     fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
         self.inner().launch(packet, why)
     }
@@ -70,7 +72,7 @@ impl Elision for Any {
 }
 
 /// A user's possible accesses in a kernel: grains read, grains written.
-pub(crate) type Part = (&'static [usize], &'static [usize]);
+pub(crate) type GrainUse = (&'static [usize], &'static [usize]);
 
 /// A small machine with its kernels and its elision.
 #[derive(Clone, Debug)]
@@ -82,13 +84,13 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    pub(crate) fn search(&self, broken: Option<BrokenElision>, most: usize) -> Found {
-        search(&self.scenario, Any::new(self.kind, self.config, &self.scenario.machine, broken), most)
+    pub(crate) fn search(&self, broken: Option<BrokenElision>, most: usize) -> SearchResult {
+        search(&self.scenario, AnyElision::new(self.kind, self.config, &self.scenario.machine, broken), most)
     }
 }
 
 /// Three modules, and two-grain lines with these homes.
-pub(crate) fn machine(reading: Reading, homes: &[u8]) -> Machine {
+pub(crate) fn machine(reading: RemoteAccess, homes: &[u8]) -> Machine {
     let homes = homes.iter().map(|&home| ModuleId(home)).collect();
     Machine { reading, modules: 3, homes, grains: 2, store_fetches: false, fault: None }
 }
@@ -107,13 +109,13 @@ pub(crate) fn module(module: u8) -> User {
     User::Module(ModuleId(module))
 }
 
-fn of(user: User, (reads, writes): Part) -> Vec<Access> {
+fn of(user: User, (reads, writes): GrainUse) -> Vec<Access> {
     [accesses(user, reads.iter().copied(), false), accesses(user, writes.iter().copied(), true)].concat()
 }
 
 /// All race-free combinations in which each module performs an element of `parts`, with at most `most` active
 /// modules.
-pub(crate) fn combinations(modules: u8, parts: &[Part], most: usize) -> Vec<Vec<Access>> {
+pub(crate) fn combinations(modules: u8, parts: &[GrainUse], most: usize) -> Vec<Vec<Access>> {
     let mut kernels: Vec<(usize, Vec<Access>)> = vec![(0, Vec::new())];
     for user in 0..modules {
         let longer = |(active, kernel): &(usize, Vec<Access>)| {
@@ -127,16 +129,16 @@ pub(crate) fn combinations(modules: u8, parts: &[Part], most: usize) -> Vec<Vec<
 }
 
 /// A single structure with two lines: partial lines, both lines, and a write next to a halo.
-const ONE: [Part; 6] =
+const ONE: [GrainUse; 6] =
     [(&[0], &[]), (&[], &[0]), (&[], &[1]), (&[0, 1, 2, 3], &[]), (&[], &[0, 1, 2, 3]), (&[1, 2], &[3])];
 
 /// A smaller selection for L2s that cache remote lines, because the state space is much larger.
-const ONE_CACHED: [Part; 4] = [(&[], &[0]), (&[], &[1]), (&[0, 1, 2, 3], &[]), (&[1, 2], &[3])];
+const ONE_CACHED: [GrainUse; 4] = [(&[], &[0]), (&[], &[1]), (&[0, 1, 2, 3], &[]), (&[1, 2], &[3])];
 
 /// Two structures with a single line each.
-const TWO: [Part; 5] = [(&[0, 1], &[]), (&[], &[0]), (&[], &[1]), (&[2], &[]), (&[1], &[2])];
+const TWO: [GrainUse; 5] = [(&[0, 1], &[]), (&[], &[0]), (&[], &[1]), (&[2], &[]), (&[1], &[2])];
 
-const TWO_CACHED: [Part; 3] = [(&[0], &[]), (&[], &[1]), (&[], &[2])];
+const TWO_CACHED: [GrainUse; 3] = [(&[0], &[]), (&[], &[1]), (&[], &[2])];
 
 const DEFAULT: TableConfig =
     TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 };
@@ -162,8 +164,8 @@ fn case(
 pub(crate) fn one_stream() -> Vec<Case> {
     use Kind::{Chiplet, Home, Never};
     use Labelling::{Exact, Modes, OneMode};
-    let h = |homes| machine(Reading::HomeMemory, homes);
-    let p = |homes| machine(Reading::Cached, homes);
+    let h = |homes| machine(RemoteAccess::HomeMemory, homes);
+    let p = |homes| machine(RemoteAccess::Cached, homes);
     let (one, one_cached) = (combinations(3, &ONE, 3), combinations(3, &ONE_CACHED, 3));
     let (two, two_cached) = (combinations(3, &TWO, 2), combinations(3, &TWO_CACHED, 2));
     let mut cases = vec![
@@ -187,9 +189,9 @@ pub(crate) fn one_stream() -> Vec<Case> {
     ];
     cases[5].scenario.machine.store_fetches = true;
     for (name, reading, config) in [
-        ("host", Reading::HomeMemory, DEFAULT),
-        ("host, cached", Reading::Cached, DEFAULT),
-        ("host, homes", Reading::HomeMemory, DEFAULT),
+        ("host", RemoteAccess::HomeMemory, DEFAULT),
+        ("host, cached", RemoteAccess::Cached, DEFAULT),
+        ("host, homes", RemoteAccess::HomeMemory, DEFAULT),
     ] {
         let machine = machine(reading, &[0, 1]);
         let mut kernels = combinations(3, &[(&[0, 1], &[]), (&[], &[0]), (&[], &[2])], 2);
@@ -199,7 +201,7 @@ pub(crate) fn one_stream() -> Vec<Case> {
         let kind = if name == "host, homes" { Home } else { Chiplet };
         cases.push(case(name, &machine, &[1, 1], kernels, Exact, (kind, config)));
     }
-    for (name, reading) in [("unlabelled", Reading::HomeMemory), ("unlabelled, cached", Reading::Cached)] {
+    for (name, reading) in [("unlabelled", RemoteAccess::HomeMemory), ("unlabelled, cached", RemoteAccess::Cached)] {
         let machine = machine(reading, &[0, 1]);
         let mut with = case(name, &machine, &[1, 1], combinations(3, &TWO_CACHED, 2), Exact, (Chiplet, DEFAULT));
         with.scenario.kernels.iter_mut().step_by(3).for_each(|kernel| kernel.labels = None);
@@ -211,19 +213,19 @@ pub(crate) fn one_stream() -> Vec<Case> {
 /// Every case in which two kernels may run concurrently.
 pub(crate) fn two_streams() -> Vec<Case> {
     use Kind::{Chiplet, Home, Never};
-    let parts: [Part; 5] = [(&[0], &[]), (&[], &[0]), (&[], &[1]), (&[1, 2], &[]), (&[], &[3])];
+    let parts: [GrainUse; 5] = [(&[0], &[]), (&[], &[0]), (&[], &[1]), (&[1, 2], &[]), (&[], &[3])];
     let mut cases = Vec::new();
     for (name, reading, lengths, kind, config) in [
-        ("streams", Reading::HomeMemory, &[2][..], Chiplet, DEFAULT),
-        ("streams, cached", Reading::Cached, &[2], Chiplet, DEFAULT),
-        ("streams, homes", Reading::HomeMemory, &[2], Home, DEFAULT),
-        ("streams, two structures", Reading::HomeMemory, &[1, 1], Chiplet, DEFAULT),
-        ("streams, tight", Reading::HomeMemory, &[1, 1], Chiplet, TIGHT),
-        ("streams, tight, cached", Reading::Cached, &[1, 1], Chiplet, TIGHT),
-        ("streams, ranged", Reading::HomeMemory, &[1, 1], Chiplet, RANGED),
-        ("streams, unlabelled", Reading::HomeMemory, &[1, 1], Chiplet, DEFAULT),
-        ("streams, no elision", Reading::HomeMemory, &[2], Never(When::EndThenLaunch), DEFAULT),
-        ("streams, no elision, launch", Reading::Cached, &[2], Never(When::Launch), DEFAULT),
+        ("streams", RemoteAccess::HomeMemory, &[2][..], Chiplet, DEFAULT),
+        ("streams, cached", RemoteAccess::Cached, &[2], Chiplet, DEFAULT),
+        ("streams, homes", RemoteAccess::HomeMemory, &[2], Home, DEFAULT),
+        ("streams, two structures", RemoteAccess::HomeMemory, &[1, 1], Chiplet, DEFAULT),
+        ("streams, tight", RemoteAccess::HomeMemory, &[1, 1], Chiplet, TIGHT),
+        ("streams, tight, cached", RemoteAccess::Cached, &[1, 1], Chiplet, TIGHT),
+        ("streams, ranged", RemoteAccess::HomeMemory, &[1, 1], Chiplet, RANGED),
+        ("streams, unlabelled", RemoteAccess::HomeMemory, &[1, 1], Chiplet, DEFAULT),
+        ("streams, no elision", RemoteAccess::HomeMemory, &[2], Never(When::EndThenLaunch), DEFAULT),
+        ("streams, no elision, launch", RemoteAccess::Cached, &[2], Never(When::Launch), DEFAULT),
     ] {
         let mut machine = machine(reading, &[0, 0]);
         machine.modules = 2;
@@ -236,7 +238,7 @@ pub(crate) fn two_streams() -> Vec<Case> {
         cases.push(with);
     }
     // The home neither writes nor reads: a write-back passes no copy.
-    let third = machine(Reading::Cached, &[2]);
+    let third = machine(RemoteAccess::Cached, &[2]);
     let kernels = combinations(2, &[(&[0], &[]), (&[1], &[]), (&[], &[1])], 1);
     let mut with = case("streams, cached, third home", &third, &[1], kernels, Labelling::Exact, (Chiplet, DEFAULT));
     with.scenario.streams = 2;
@@ -246,7 +248,7 @@ pub(crate) fn two_streams() -> Vec<Case> {
 
 /// A home-aware table although L2s hold remote lines. Only a broken rule allows its construction.
 pub(crate) fn homes_where_all_is_cached() -> Case {
-    let machine = machine(Reading::Cached, &[0, 1]);
+    let machine = machine(RemoteAccess::Cached, &[0, 1]);
     let kernels = combinations(3, &ONE_CACHED, 2);
     case("homes, cached", &machine, &[2], kernels, Labelling::Exact, (Kind::Home, DEFAULT))
 }

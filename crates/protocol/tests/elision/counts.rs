@@ -1,7 +1,7 @@
 //! Closed forms: the number of operations per sequence.
 
 use crate::cases::{Kind, module};
-use crate::directed::{Directed, R, RW};
+use crate::directed::{DirectedProgram, R, RW};
 use crate::kernel::Kernel;
 use tombolo_protocol::elision::{BrokenElision, Operations, TableConfig, User, When, Why};
 
@@ -13,8 +13,8 @@ fn every() -> Vec<u8> {
     (0..MODULES).collect()
 }
 
-fn directed(kind: Kind) -> Directed {
-    Directed::new(kind, MODULES, 3, LINES)
+fn directed(kind: Kind) -> DirectedProgram {
+    DirectedProgram::new(kind, MODULES, 3, LINES)
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn one_range_that_all_write_costs_as_much_as_no_elision() {
 /// Kernels that read one array around their own part and write their own part in another, with the arrays then
 /// swapped. Returns invalidations and flushes for each launch.
 fn ping_pong(kind: Kind, broken: Option<BrokenElision>) -> Vec<(usize, usize)> {
-    let mut program = Directed::with(kind, MODULES, 2, LINES, TableConfig::default(), broken);
+    let mut program = DirectedProgram::with(kind, MODULES, 2, LINES, TableConfig::default(), broken);
     let kernels = (0..9).map(|step| {
         let reads = program.each(R, |at| program.around(at, 1));
         let writes = program.each(RW, |at| program.own(at));
@@ -117,7 +117,7 @@ fn a_halo_costs_no_invalidation_where_homes_are_known() {
 #[test]
 fn columns_of_the_asking_rows_alone_cost_more() {
     let operations = |broken| {
-        let mut program = Directed::with(Kind::Chiplet, MODULES, 2, LINES, TableConfig::default(), broken);
+        let mut program = DirectedProgram::with(Kind::Chiplet, MODULES, 2, LINES, TableConfig::default(), broken);
         let own = program.own(0);
         let mut run = |structures: &[(u64, u8)], mode| {
             let parts = structures.iter().map(|&(number, at)| (number, vec![(module(at), mode, own.clone())]));
@@ -135,7 +135,7 @@ fn columns_of_the_asking_rows_alone_cost_more() {
 fn ranged_operations_leave_other_arrays_alone() {
     let flushed = |operations| {
         let config = TableConfig { operations, ..TableConfig::default() };
-        let mut program = Directed::with(Kind::Chiplet, MODULES, 2, LINES, config, None);
+        let mut program = DirectedProgram::with(Kind::Chiplet, MODULES, 2, LINES, config, None);
         let own = program.own(0);
         let part = |at, mode| vec![(module(at), mode, own.clone())];
         program.run(&[(0, part(0, RW)), (1, part(0, RW))]);
@@ -150,7 +150,7 @@ fn ranged_operations_leave_other_arrays_alone() {
 fn more_ranges_than_a_row_holds_are_one_and_take_an_entry_each_otherwise() {
     let rows = |ranges| {
         let config = TableConfig { ranges, ..TableConfig::default() };
-        let mut program = Directed::with(Kind::Chiplet, MODULES, 1, LINES, config, None);
+        let mut program = DirectedProgram::with(Kind::Chiplet, MODULES, 1, LINES, config, None);
         let parts = [0..1, 2..3, 8..9].map(|range| (module(0), RW, range));
         program.run(&[(0, parts.to_vec())]);
         let between = program.run(&[(0, vec![(module(1), R, 5..6)])]);
@@ -163,7 +163,7 @@ fn more_ranges_than_a_row_holds_are_one_and_take_an_entry_each_otherwise() {
 
 #[test]
 fn the_array_beyond_the_last_row_evicts_the_one_longest_unused() {
-    let mut program = Directed::new(Kind::Chiplet, 2, 65, 1);
+    let mut program = DirectedProgram::new(Kind::Chiplet, 2, 65, 1);
     for number in 0..64 {
         assert_eq!(program.run(&[(number, vec![(module(0), RW, 0..1)])]), NOTHING);
     }
@@ -179,7 +179,7 @@ fn the_array_beyond_the_last_row_evicts_the_one_longest_unused() {
 
 #[test]
 fn of_nine_arrays_the_two_closest_share_a_row() {
-    let mut program = Directed::new(Kind::Chiplet, 2, 20, 1);
+    let mut program = DirectedProgram::new(Kind::Chiplet, 2, 20, 1);
     // The ninth and tenth are adjacent; all other neighbours have a gap.
     let numbers = [0, 2, 4, 6, 8, 10, 12, 14, 15];
     let kernel = |at: u8| numbers.map(|number| (number, vec![(module(at), RW, 0..2)]));
@@ -203,7 +203,7 @@ fn a_host_read_of_what_is_dirty_costs_one_flush() {
 #[test]
 fn a_kernel_without_labels_costs_all_before_and_the_next_launch_an_invalidation() {
     let mut program = directed(Kind::Chiplet);
-    let own = |program: &Directed| program.each(R, |at| program.own(at));
+    let own = |program: &DirectedProgram| program.each(R, |at| program.own(at));
     let parts = own(&program);
     program.run(&[(0, parts.clone())]);
     let accesses =
@@ -217,7 +217,7 @@ fn a_kernel_without_labels_costs_all_before_and_the_next_launch_an_invalidation(
 
 #[test]
 fn one_module_costs_nothing_but_the_final_flush() {
-    let mut program = Directed::new(Kind::Chiplet, 1, 3, LINES);
+    let mut program = DirectedProgram::new(Kind::Chiplet, 1, 3, LINES);
     for step in 0..6 {
         let parts = [(step % 3, program.all(R)), ((step + 1) % 3, program.all(RW))];
         assert_eq!(program.run(&parts), NOTHING);

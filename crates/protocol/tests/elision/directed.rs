@@ -1,9 +1,9 @@
 //! Directed programs: a machine on which a test launches kernels in sequence and inspects the operations.
 
-use crate::cases::{Any, Kind, module};
-use crate::kernel::{Kernel, OwnLabel, homes};
+use crate::cases::{AnyElision, Kind, module};
+use crate::kernel::{Kernel, OwnedLabel, homes};
 use crate::search::{Order, perform};
-use crate::truth::{Access, Machine, Reading, World};
+use crate::truth::{Access, Machine, RemoteAccess, World};
 use std::ops::Range;
 use tombolo_protocol::elision::{
     Account, Boundary, BrokenElision, Elision, KernelId, Lines, Mode, TableConfig, Use, User,
@@ -14,13 +14,13 @@ pub(crate) const R: Mode = Mode::Read;
 pub(crate) const RW: Mode = Mode::ReadWrite;
 
 /// User, mode, and line range relative to the structure's first line.
-pub(crate) type Part = (User, Mode, Range<u64>);
+pub(crate) type StructureUse = (User, Mode, Range<u64>);
 
 /// Structures with `lines` lines per module, in which each module is home to its own part.
-pub(crate) struct Directed {
+pub(crate) struct DirectedProgram {
     pub(crate) machine: Machine,
     pub(crate) world: World,
-    pub(crate) elision: Any,
+    pub(crate) elision: AnyElision,
     /// Lines per structure.
     pub(crate) lines: u64,
     /// Number of dirty lines flushed by the last boundary.
@@ -30,11 +30,11 @@ pub(crate) struct Directed {
 }
 
 /// A boundary's operations: modules invalidated, modules flushed.
-pub(crate) type Done = (Vec<u8>, Vec<u8>);
+pub(crate) type BoundaryEffect = (Vec<u8>, Vec<u8>);
 
-impl Directed {
-    pub(crate) fn new(kind: Kind, modules: u8, structures: u64, lines: u64) -> Directed {
-        Directed::with(kind, modules, structures, lines, TableConfig::default(), None)
+impl DirectedProgram {
+    pub(crate) fn new(kind: Kind, modules: u8, structures: u64, lines: u64) -> DirectedProgram {
+        DirectedProgram::with(kind, modules, structures, lines, TableConfig::default(), None)
     }
 
     pub(crate) fn with(
@@ -44,14 +44,14 @@ impl Directed {
         lines: u64,
         config: TableConfig,
         broken: Option<BrokenElision>,
-    ) -> Directed {
+    ) -> DirectedProgram {
         let all = 0..structures * lines * u64::from(modules);
         let homes = all.map(|line| ModuleId((line / lines % u64::from(modules)) as u8)).collect();
-        let reading = Reading::HomeMemory;
+        let reading = RemoteAccess::HomeMemory;
         let machine = Machine { reading, modules, homes, grains: 1, store_fetches: false, fault: None };
-        let (world, elision) = (World::new(&machine), Any::new(kind, config, &machine, broken));
+        let (world, elision) = (World::new(&machine), AnyElision::new(kind, config, &machine, broken));
         let lines = lines * u64::from(modules);
-        Directed { machine, world, elision, lines, flushed: 0, accounts: Vec::new() }
+        DirectedProgram { machine, world, elision, lines, flushed: 0, accounts: Vec::new() }
     }
 
     /// The part of a structure homed at a module.
@@ -67,30 +67,30 @@ impl Directed {
     }
 
     /// A part for each module.
-    pub(crate) fn each(&self, mode: Mode, range: impl Fn(u8) -> Range<u64>) -> Vec<Part> {
+    pub(crate) fn each(&self, mode: Mode, range: impl Fn(u8) -> Range<u64>) -> Vec<StructureUse> {
         (0..self.machine.modules).map(|at| (module(at), mode, range(at))).collect()
     }
 
     /// The whole structure for each module.
-    pub(crate) fn all(&self, mode: Mode) -> Vec<Part> {
+    pub(crate) fn all(&self, mode: Mode) -> Vec<StructureUse> {
         self.each(mode, |_| 0..self.lines)
     }
 
     /// Runs a kernel with the given uses for each structure. R/W labels are written if no other part names the
     /// line, and never read.
-    pub(crate) fn run(&mut self, structures: &[(u64, Vec<Part>)]) -> Done {
+    pub(crate) fn run(&mut self, structures: &[(u64, Vec<StructureUse>)]) -> BoundaryEffect {
         let kernel = self.kernel(structures);
         self.launch(&kernel)
     }
 
     /// Builds the kernel for these uses.
-    pub(crate) fn kernel(&self, structures: &[(u64, Vec<Part>)]) -> Kernel {
-        let labels: Vec<OwnLabel> = structures.iter().map(|(number, parts)| self.label(*number, parts)).collect();
+    pub(crate) fn kernel(&self, structures: &[(u64, Vec<StructureUse>)]) -> Kernel {
+        let labels: Vec<OwnedLabel> = structures.iter().map(|(number, parts)| self.label(*number, parts)).collect();
         let accesses = structures.iter().flat_map(|(number, parts)| self.accesses(*number, parts)).collect();
         Kernel { accesses, labels: Some(labels) }
     }
 
-    pub(crate) fn launch(&mut self, kernel: &Kernel) -> Done {
+    pub(crate) fn launch(&mut self, kernel: &Kernel) -> BoundaryEffect {
         let mut accounts = Vec::new();
         let launched = kernel
             .with_packet(KernelId(0), |packet| self.elision.launch(packet, &mut |account| accounts.push(*account)));
@@ -105,14 +105,14 @@ impl Directed {
         done
     }
 
-    pub(crate) fn end(&mut self) -> Done {
+    pub(crate) fn end(&mut self) -> BoundaryEffect {
         let boundary = self.elision.end(&mut |_| {});
         let done = self.perform(&boundary);
         self.world.is_whole().expect("all is written back");
         done
     }
 
-    fn perform(&mut self, boundary: &Boundary) -> Done {
+    fn perform(&mut self, boundary: &Boundary) -> BoundaryEffect {
         let dirty = |world: &World| (0..self.machine.modules).map(|at| world.dirty(ModuleId(at))).sum::<usize>();
         let before = dirty(&self.world);
         self.world.perform(&self.machine, boundary, |_| Ok(())).expect("nothing is accessed");
@@ -126,19 +126,19 @@ impl Directed {
         Lines::new(Line(number * self.lines), Line((number + 1) * self.lines))
     }
 
-    fn label(&self, number: u64, parts: &[Part]) -> OwnLabel {
+    fn label(&self, number: u64, parts: &[StructureUse]) -> OwnedLabel {
         let structure = self.structure(number);
         let lines = |range: &Range<u64>| {
             Lines::new(Line(structure.first.0 + range.start), Line(structure.first.0 + range.end)).into()
         };
         let uses = parts.iter().map(|(user, mode, range)| Use { user: *user, mode: *mode, lines: lines(range) });
-        OwnLabel { structure, homes: homes(&self.machine, structure), asserted: false, uses: uses.collect() }
+        OwnedLabel { structure, homes: homes(&self.machine, structure), asserted: false, uses: uses.collect() }
     }
 
-    fn accesses(&self, number: u64, parts: &[Part]) -> Vec<Access> {
+    fn accesses(&self, number: u64, parts: &[StructureUse]) -> Vec<Access> {
         let alone = |user, line| !parts.iter().any(|(other, _, range)| *other != user && range.contains(&line));
         let first = number * self.lines;
-        let of = |(user, mode, range): &Part| {
+        let of = |(user, mode, range): &StructureUse| {
             let write = *mode == RW;
             let shared = parts.iter().any(|(_, mode, _)| *mode == RW);
             let user = *user;

@@ -1,23 +1,23 @@
 //! The walk-throughs in CPElide's figures and listings, in the paper's order.
 
 use crate::cases::{Kind, module};
-use crate::directed::{Directed, Part, R, RW};
+use crate::directed::{DirectedProgram, R, RW, StructureUse};
 use tombolo_protocol::elision::State::{Dirty, NotPresent, Stale, Valid};
 use tombolo_protocol::elision::{Mode, State, Why};
 
 const NOTHING: (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
 
 /// Two chiplets, and arrays with eight lines: chiplet 0 is home to the first four.
-fn two_chiplets() -> Directed {
-    Directed::new(Kind::Chiplet, 2, 3, 4)
+fn two_chiplets() -> DirectedProgram {
+    DirectedProgram::new(Kind::Chiplet, 2, 3, 4)
 }
 
-fn on(at: u8, mode: Mode) -> Vec<Part> {
+fn on(at: u8, mode: Mode) -> Vec<StructureUse> {
     vec![(module(at), mode, 0..4)]
 }
 
 /// An array's state on a chiplet before and after the last launch.
-fn states(program: &Directed, structure: u64, chiplet: u8) -> (State, State) {
+fn states(program: &DirectedProgram, structure: u64, chiplet: u8) -> (State, State) {
     let of = |structure| Some(program.structure(structure));
     let account =
         program.accounts.iter().find(|account| account.structure == of(structure) && account.module.0 == chiplet);

@@ -6,7 +6,7 @@ use tombolo_types::{Line, ModuleId};
 
 /// The labels for a structure.
 #[derive(Clone, Debug)]
-pub(crate) struct OwnLabel {
+pub(crate) struct OwnedLabel {
     pub(crate) structure: Lines,
     pub(crate) homes: Vec<LineSet>,
     pub(crate) asserted: bool,
@@ -29,7 +29,7 @@ pub(crate) enum Labelling {
 pub(crate) struct Kernel {
     pub(crate) accesses: Vec<Access>,
     /// The labels; `None` for a kernel without labels.
-    pub(crate) labels: Option<Vec<OwnLabel>>,
+    pub(crate) labels: Option<Vec<OwnedLabel>>,
 }
 
 impl Kernel {
@@ -73,11 +73,11 @@ pub(crate) fn is_race_free(accesses: &[Access]) -> bool {
     accesses.iter().all(|one| accesses.iter().all(|other| one.user == other.user || !conflict(one, other)))
 }
 
-fn of(label: &OwnLabel) -> Label<'_> {
+fn of(label: &OwnedLabel) -> Label<'_> {
     Label { structure: label.structure, homes: &label.homes, asserted: label.asserted, uses: &label.uses }
 }
 
-fn label(machine: &Machine, structure: Lines, accesses: &[Access], labelling: Labelling) -> Option<OwnLabel> {
+fn label(machine: &Machine, structure: Lines, accesses: &[Access], labelling: Labelling) -> Option<OwnedLabel> {
     let inside = |access: &&Access| machine.lines(access.grain).overlaps(structure);
     let users: std::collections::BTreeSet<User> = accesses.iter().filter(inside).map(|access| access.user).collect();
     let written = accesses.iter().filter(inside).any(|access| access.write);
@@ -93,7 +93,7 @@ fn label(machine: &Machine, structure: Lines, accesses: &[Access], labelling: La
         }
     });
     let uses: Vec<Use> = uses.collect();
-    (!uses.is_empty()).then(|| OwnLabel { structure, homes: homes(machine, structure), asserted: false, uses })
+    (!uses.is_empty()).then(|| OwnedLabel { structure, homes: homes(machine, structure), asserted: false, uses })
 }
 
 /// A structure's lines, grouped by their home module.

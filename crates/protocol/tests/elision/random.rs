@@ -1,19 +1,19 @@
 //! Longer random programs: up to eight modules, many structures, small tables, concurrent kernels, overstated
 //! labels. The same seed gives the same program on every platform.
 
-use crate::cases::{Any, Kind};
-use crate::kernel::{Kernel, Labelling, OwnLabel, is_race_free};
+use crate::cases::{AnyElision, Kind};
+use crate::kernel::{Kernel, Labelling, OwnedLabel, is_race_free};
 use crate::search::{Order, ends, perform};
-use crate::truth::{Access, Machine, Reading, World, Wrong};
+use crate::truth::{Access, Machine, RemoteAccess, Violation, World};
 use tombolo_protocol::elision::{
     Account, Boundary, BrokenElision, Elision, KernelId, Lines, Mode, Operations, TableConfig, Use, User, When,
 };
 use tombolo_types::{Line, ModuleId};
 
 /// Pseudo-random numbers. Source: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-struct Dice(u64);
+struct RandomSource(u64);
 
-impl Dice {
+impl RandomSource {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -48,17 +48,17 @@ struct Counts {
     done: usize,
 }
 
-struct Draft {
-    dice: Dice,
+struct RandomProgram {
+    dice: RandomSource,
     machine: Machine,
     structures: Vec<Lines>,
     /// Percentage of structures used by a kernel.
     used: usize,
 }
 
-impl Draft {
-    fn new(seed: u64, reading: Reading) -> Draft {
-        let mut dice = Dice(seed);
+impl RandomProgram {
+    fn new(seed: u64, reading: RemoteAccess) -> RandomProgram {
+        let mut dice = RandomSource(seed);
         let modules = dice.pick(&[2, 2, 3, 3, 4, 6, 8]);
         let mut structures = Vec::new();
         let mut next = 0;
@@ -72,7 +72,7 @@ impl Draft {
         let store_fetches = dice.percent(50);
         let machine = Machine { reading, modules, homes, grains: 2, store_fetches, fault: None };
         let used = dice.pick(&[15, 30, 60]);
-        Draft { dice, machine, structures, used }
+        RandomProgram { dice, machine, structures, used }
     }
 
     fn config(&mut self) -> TableConfig {
@@ -87,7 +87,7 @@ impl Draft {
 
     /// Draws a race-free kernel, in which most users have a part in most structures.
     fn kernel(&mut self, plain: bool) -> Kernel {
-        let Draft { dice, machine, structures, used } = self;
+        let RandomProgram { dice, machine, structures, used } = self;
         let host = dice.percent(10);
         let users: Vec<User> = match host {
             true => vec![User::Host],
@@ -119,10 +119,10 @@ impl Draft {
     }
 
     /// Adds unnecessary users, lines and modes to a label.
-    fn overstate(&mut self, label: &mut OwnLabel) {
+    fn overstate(&mut self, label: &mut OwnedLabel) {
         let dice = &mut self.dice;
         let structure = label.structure;
-        let some = |dice: &mut Dice| {
+        let some = |dice: &mut RandomSource| {
             let first = structure.first.0 + dice.from(0, (structure.end.0 - structure.first.0) as usize - 1) as u64;
             Lines::new(Line(first), Line(first + 1)).into()
         };
@@ -144,15 +144,20 @@ impl Draft {
 }
 
 /// A running kernel, with the accesses that it still has to perform.
-struct Running {
+struct RunningKernel {
     id: KernelId,
     kernel: Kernel,
     left: Vec<Access>,
 }
 
 /// Performs some of the remaining accesses by running kernels.
-fn some(dice: &mut Dice, machine: &Machine, world: &mut World, running: &mut [Running]) -> Result<(), Wrong> {
-    for Running { left, .. } in running {
+fn some(
+    dice: &mut RandomSource,
+    machine: &Machine,
+    world: &mut World,
+    running: &mut [RunningKernel],
+) -> Result<(), Violation> {
+    for RunningKernel { left, .. } in running {
         let keeps = dice.from(0, left.len());
         perform(machine, world, &left.split_off(keeps), Order::LoadsFirst)?;
     }
@@ -161,8 +166,8 @@ fn some(dice: &mut Dice, machine: &Machine, world: &mut World, running: &mut [Ru
 
 /// The configuration for random programs.
 #[derive(Clone, Copy, Debug)]
-struct How {
-    reading: Reading,
+struct RunOptions {
+    reading: RemoteAccess,
     kind: Kind,
     /// Maximum number of concurrent kernels.
     streams: usize,
@@ -172,26 +177,26 @@ struct How {
 }
 
 /// A running program, with its reference machine and its table.
-struct Run {
-    draft: Draft,
+struct RandomRun {
+    draft: RandomProgram,
     config: TableConfig,
-    elision: Any,
+    elision: AnyElision,
     world: World,
-    running: Vec<Running>,
+    running: Vec<RunningKernel>,
     counts: Counts,
     /// Set when no rule is broken.
     whole: bool,
 }
 
 /// Runs a random program.
-fn run(seed: u64, how: How) -> Result<Counts, Wrong> {
-    let mut draft = Draft::new(seed, how.reading);
+fn run(seed: u64, how: RunOptions) -> Result<Counts, Violation> {
+    let mut draft = RandomProgram::new(seed, how.reading);
     let drawn = draft.config();
     let config = if how.plain { TableConfig::default() } else { drawn };
-    let elision = Any::new(how.kind, config, &draft.machine, how.broken);
+    let elision = AnyElision::new(how.kind, config, &draft.machine, how.broken);
     let world = World::new(&draft.machine);
     let (running, counts, whole) = (Vec::new(), Counts::default(), how.broken.is_none());
-    let mut run = Run { draft, config, elision, world, running, counts, whole };
+    let mut run = RandomRun { draft, config, elision, world, running, counts, whole };
     for launch in 0..run.draft.dice.from(6, 40) {
         while run.running.len() >= run.draft.dice.from(1, how.streams) {
             run.finish()?;
@@ -218,10 +223,10 @@ fn is_accounted_for(boundary: &Boundary, accounts: &[Account]) -> bool {
     })
 }
 
-impl Run {
+impl RandomRun {
     /// Ends a random running kernel.
-    fn finish(&mut self) -> Result<(), Wrong> {
-        let Run { draft: Draft { dice, machine, .. }, elision, world, running, .. } = self;
+    fn finish(&mut self) -> Result<(), Violation> {
+        let RandomRun { draft: RandomProgram { dice, machine, .. }, elision, world, running, .. } = self;
         let ended = running.remove(dice.from(0, running.len() - 1));
         perform(machine, world, &ended.left, Order::LoadsFirst)?;
         let boundary = elision.finish(ended.id, &mut |_| {});
@@ -229,8 +234,9 @@ impl Run {
         if running.is_empty() { ends(machine, world, elision) } else { Ok(()) }
     }
 
-    fn launch(&mut self, id: KernelId, kernel: Kernel) -> Result<(), Wrong> {
-        let Run { draft: Draft { dice, machine, .. }, config, elision, world, running, counts, whole } = self;
+    fn launch(&mut self, id: KernelId, kernel: Kernel) -> Result<(), Violation> {
+        let RandomRun { draft: RandomProgram { dice, machine, .. }, config, elision, world, running, counts, whole } =
+            self;
         let mut accounts = Vec::new();
         let mut why = |account: &Account| accounts.push(*account);
         let boundary = kernel.with_packet(id, |packet| elision.launch(packet, &mut why));
@@ -240,7 +246,7 @@ impl Run {
         for (module, operation) in boundary.iter() {
             let lacks_invalidation = invalidate.contains(module) && operation.invalidate.is_none();
             if lacks_invalidation || flush.contains(module) && operation.flush.is_none() {
-                return Err(Wrong::NotDone(module));
+                return Err(Violation::NotDone(module));
             }
         }
         counts.launches += 1;
@@ -250,27 +256,27 @@ impl Run {
         // Each access is performed twice, to cover early and late fetches and writes.
         let mut left = [kernel.accesses.as_slice(), &kernel.accesses].concat();
         dice.shuffle(&mut left);
-        running.push(Running { id, kernel, left });
+        running.push(RunningKernel { id, kernel, left });
         some(dice, machine, world, running)
     }
 }
 
-const EVERY: [(Reading, Kind); 5] = [
-    (Reading::HomeMemory, Kind::Chiplet),
-    (Reading::Cached, Kind::Chiplet),
-    (Reading::HomeMemory, Kind::Home),
-    (Reading::HomeMemory, Kind::Never(When::EndThenLaunch)),
-    (Reading::Cached, Kind::Never(When::Launch)),
+const EVERY: [(RemoteAccess, Kind); 5] = [
+    (RemoteAccess::HomeMemory, Kind::Chiplet),
+    (RemoteAccess::Cached, Kind::Chiplet),
+    (RemoteAccess::HomeMemory, Kind::Home),
+    (RemoteAccess::HomeMemory, Kind::Never(When::EndThenLaunch)),
+    (RemoteAccess::Cached, Kind::Never(When::Launch)),
 ];
 
 /// The first failing program among the first `programs` seeds.
-fn first_wrong(programs: u64, how: How) -> Option<(u64, Wrong)> {
+fn first_wrong(programs: u64, how: RunOptions) -> Option<(u64, Violation)> {
     (0..programs).find_map(|seed| run(seed, how).err().map(|wrong| (seed, wrong)))
 }
 
 fn none_is_wrong(streams: usize) {
     for (reading, kind) in EVERY {
-        let how = How { reading, kind, streams, plain: false, broken: None };
+        let how = RunOptions { reading, kind, streams, plain: false, broken: None };
         assert_eq!(first_wrong(3000, how), None, "{how:?}");
     }
 }
@@ -293,7 +299,7 @@ fn random_programs_catch_broken_rules() {
         [BrokenElision::ColumnsOfAskingRows, BrokenElision::RunningInvalidatedFirst, BrokenElision::StoresNotAwaited];
     for broken in BrokenElision::ALL.into_iter().filter(|broken| !not_here.contains(broken)) {
         let kind = if broken == BrokenElision::HomesIgnored { Kind::Home } else { Kind::Chiplet };
-        let how = How { reading: Reading::Cached, kind, streams: 3, plain: false, broken: Some(broken) };
+        let how = RunOptions { reading: RemoteAccess::Cached, kind, streams: 3, plain: false, broken: Some(broken) };
         let first = first_wrong(3000, how);
         println!("{broken:?}: {first:?}");
         assert!(first.is_some(), "{broken:?}");
@@ -303,7 +309,7 @@ fn random_programs_catch_broken_rules() {
 #[test]
 fn a_table_does_less_than_none_and_one_that_knows_homes_less_again() {
     let total = |kind| {
-        let how = How { reading: Reading::HomeMemory, kind, streams: 1, plain: true, broken: None };
+        let how = RunOptions { reading: RemoteAccess::HomeMemory, kind, streams: 1, plain: true, broken: None };
         let programs = (0..500).map(|seed| run(seed, how).expect("it is sound"));
         programs.fold(Counts::default(), |sum, one| Counts {
             launches: sum.launches + one.launches,

@@ -2,7 +2,7 @@
 //! table.
 
 use crate::kernel::Kernel;
-use crate::truth::{Access, Machine, World, Wrong};
+use crate::truth::{Access, Machine, Violation, World};
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::rc::Rc;
@@ -24,12 +24,12 @@ pub(crate) struct Scenario {
 pub(crate) struct Trace {
     /// Kernels launched, in order.
     pub(crate) launches: Vec<usize>,
-    pub(crate) wrong: Wrong,
+    pub(crate) wrong: Violation,
 }
 
 /// A search result.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct SearchResult {
     pub(crate) states: usize,
     /// Set when all states were visited.
     pub(crate) complete: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Found {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct State<E> {
+struct SearchState<E> {
     world: World,
     elision: E,
     running: Vec<usize>,
@@ -68,18 +68,18 @@ enum Event {
 }
 
 /// Searches until a failure occurs or all states are visited.
-pub(crate) fn search<E: Elision + Clone + Eq + Hash>(scenario: &Scenario, empty: E, most: usize) -> Found {
-    let start = Rc::new(State { world: World::new(&scenario.machine), elision: empty, running: Vec::new() });
+pub(crate) fn search<E: Elision + Clone + Eq + Hash>(scenario: &Scenario, empty: E, most: usize) -> SearchResult {
+    let start = Rc::new(SearchState { world: World::new(&scenario.machine), elision: empty, running: Vec::new() });
     let mut seen = HashSet::from([Rc::clone(&start)]);
     let mut reached = vec![(start, None::<(usize, Event)>)];
     let mut next = 0;
     while next < reached.len() && reached.len() < most {
         let state = Rc::clone(&reached[next].0);
         for event in events(scenario, &state.running) {
-            let mut after = State::clone(&state);
+            let mut after = SearchState::clone(&state);
             if let Err(wrong) = step(scenario, &mut after, event) {
                 let launches = launches(&reached, next, event);
-                return Found { states: reached.len(), complete: false, trace: Some(Trace { launches, wrong }) };
+                return SearchResult { states: reached.len(), complete: false, trace: Some(Trace { launches, wrong }) };
             }
             let after = Rc::new(after);
             if !seen.insert(Rc::clone(&after)) {
@@ -89,13 +89,13 @@ pub(crate) fn search<E: Elision + Clone + Eq + Hash>(scenario: &Scenario, empty:
             let whole = if idle { ends(&scenario.machine, &after.world, &after.elision) } else { Ok(()) };
             if let Err(wrong) = whole {
                 let launches = launches(&reached, next, event);
-                return Found { states: reached.len(), complete: false, trace: Some(Trace { launches, wrong }) };
+                return SearchResult { states: reached.len(), complete: false, trace: Some(Trace { launches, wrong }) };
             }
             reached.push((after, Some((next, event))));
         }
         next += 1;
     }
-    Found { states: reached.len(), complete: next == reached.len(), trace: None }
+    SearchResult { states: reached.len(), complete: next == reached.len(), trace: None }
 }
 
 fn events(scenario: &Scenario, running: &[usize]) -> Vec<Event> {
@@ -118,9 +118,9 @@ fn events(scenario: &Scenario, running: &[usize]) -> Vec<Event> {
 }
 
 /// A state, and the predecessor and event that first reached it.
-type Reached<E> = (Rc<State<E>>, Option<(usize, Event)>);
+type VisitedState<E> = (Rc<SearchState<E>>, Option<(usize, Event)>);
 
-fn launches<E>(reached: &[Reached<E>], mut at: usize, last: Event) -> Vec<usize> {
+fn launches<E>(reached: &[VisitedState<E>], mut at: usize, last: Event) -> Vec<usize> {
     let launched = |event| match event {
         Event::Run(kernel, _) | Event::Launch(kernel, _) => Some(kernel),
         Event::Finish(_) => None,
@@ -134,7 +134,7 @@ fn launches<E>(reached: &[Reached<E>], mut at: usize, last: Event) -> Vec<usize>
     launches
 }
 
-fn step<E: Elision + Clone>(scenario: &Scenario, state: &mut State<E>, event: Event) -> Result<(), Wrong> {
+fn step<E: Elision + Clone>(scenario: &Scenario, state: &mut SearchState<E>, event: Event) -> Result<(), Violation> {
     match event {
         Event::Run(kernel, order) => {
             launch(scenario, state, kernel, false, order)?;
@@ -155,11 +155,11 @@ fn step<E: Elision + Clone>(scenario: &Scenario, state: &mut State<E>, event: Ev
 
 fn launch<E: Elision>(
     scenario: &Scenario,
-    state: &mut State<E>,
+    state: &mut SearchState<E>,
     kernel: usize,
     between: bool,
     order: Order,
-) -> Result<(), Wrong> {
+) -> Result<(), Violation> {
     let Scenario { machine, kernels, .. } = scenario;
     let id = KernelId(kernel as u32);
     let boundary = kernels[kernel].with_packet(id, |packet| state.elision.launch(packet, &mut |_| {}));
@@ -169,7 +169,7 @@ fn launch<E: Elision>(
         let lacks = |needed: ModuleSet, done: bool| needed.contains(module) && !done;
         let lacks_any = lacks(invalidate, operation.invalidate.is_some()) || lacks(flush, operation.flush.is_some());
         if scenario.oracle && lacks_any {
-            return Err(Wrong::NotDone(module));
+            return Err(Violation::NotDone(module));
         }
     }
     let running = state.running.iter().filter(|_| between);
@@ -180,13 +180,18 @@ fn launch<E: Elision>(
     perform(machine, &mut state.world, accesses, order)
 }
 
-fn finish<E: Elision>(scenario: &Scenario, state: &mut State<E>, kernel: usize) -> Result<(), Wrong> {
+fn finish<E: Elision>(scenario: &Scenario, state: &mut SearchState<E>, kernel: usize) -> Result<(), Violation> {
     let boundary = state.elision.finish(KernelId(kernel as u32), &mut |_| {});
     state.world.perform(&scenario.machine, &boundary, |_| Ok(()))
 }
 
 /// Performs a kernel's accesses.
-pub(crate) fn perform(machine: &Machine, world: &mut World, accesses: &[Access], order: Order) -> Result<(), Wrong> {
+pub(crate) fn perform(
+    machine: &Machine,
+    world: &mut World,
+    accesses: &[Access],
+    order: Order,
+) -> Result<(), Violation> {
     let first = match order {
         Order::LoadsFirst => false,
         Order::StoresFirst => true,
@@ -196,7 +201,7 @@ pub(crate) fn perform(machine: &Machine, world: &mut World, accesses: &[Access],
 }
 
 /// Checks that nothing would be lost if the program ended in this state.
-pub(crate) fn ends<E: Elision + Clone>(machine: &Machine, world: &World, elision: &E) -> Result<(), Wrong> {
+pub(crate) fn ends<E: Elision + Clone>(machine: &Machine, world: &World, elision: &E) -> Result<(), Violation> {
     let mut world = world.clone();
     let boundary = elision.clone().end(&mut |_| {});
     world.perform(machine, &boundary, |_| Ok(()))?;

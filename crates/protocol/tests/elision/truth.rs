@@ -9,7 +9,7 @@ use tombolo_types::{Line, ModuleId};
 
 /// The location that serves a remote access, and the L2's possible contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum RemoteAccess {
     /// H: at the home's memory, bypassing both L2s. An L2 holds lines homed at its module.
     HomeMemory,
     /// P: an L2 holds all lines touched by its module. A miss goes to the home's L2, then to memory. A write-back
@@ -29,7 +29,7 @@ pub(crate) enum Fault {
 /// The machine's constant properties.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    pub(crate) reading: Reading,
+    pub(crate) reading: RemoteAccess,
     pub(crate) modules: u8,
     /// The home for each line.
     pub(crate) homes: Vec<ModuleId>,
@@ -50,7 +50,7 @@ pub(crate) struct Access {
 
 /// A copy of a grain in an L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Copy {
+enum GrainCopy {
     Absent,
     Clean {
         current: bool,
@@ -65,12 +65,12 @@ pub(crate) struct World {
     /// Per grain: true if memory holds the value stored last.
     memory: Vec<bool>,
     /// Copies, indexed by module, then grain.
-    copies: Vec<Vec<Copy>>,
+    copies: Vec<Vec<GrainCopy>>,
 }
 
 /// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum Violation {
     /// A load returned an outdated value.
     Stale(User, usize),
     /// A store finds an older value dirty in another L2, whose write-back would overwrite it.
@@ -84,28 +84,31 @@ pub(crate) enum Wrong {
 impl World {
     pub(crate) fn new(machine: &Machine) -> World {
         let grains = machine.homes.len() * machine.grains;
-        World { memory: vec![true; grains], copies: vec![vec![Copy::Absent; grains]; usize::from(machine.modules)] }
+        World {
+            memory: vec![true; grains],
+            copies: vec![vec![GrainCopy::Absent; grains]; usize::from(machine.modules)],
+        }
     }
 
     /// Performs an access.
-    pub(crate) fn access(&mut self, machine: &Machine, access: Access) -> Result<(), Wrong> {
+    pub(crate) fn access(&mut self, machine: &Machine, access: Access) -> Result<(), Violation> {
         if access.write { self.store(machine, access) } else { self.load(machine, access) }
     }
 
-    fn load(&mut self, machine: &Machine, Access { user, grain, .. }: Access) -> Result<(), Wrong> {
+    fn load(&mut self, machine: &Machine, Access { user, grain, .. }: Access) -> Result<(), Violation> {
         let current = match user {
             User::Module(module) if machine.caches(module, grain) => {
-                if self.copies[index(module)][grain] == Copy::Absent {
+                if self.copies[index(module)][grain] == GrainCopy::Absent {
                     self.fetch(machine, module, grain);
                 }
-                self.copies[index(module)][grain] != Copy::Clean { current: false }
+                self.copies[index(module)][grain] != GrainCopy::Clean { current: false }
             }
             User::Module(_) | User::Host => self.memory[grain],
         };
-        if current { Ok(()) } else { Err(Wrong::Stale(user, grain)) }
+        if current { Ok(()) } else { Err(Violation::Stale(user, grain)) }
     }
 
-    fn store(&mut self, machine: &Machine, Access { user, grain, .. }: Access) -> Result<(), Wrong> {
+    fn store(&mut self, machine: &Machine, Access { user, grain, .. }: Access) -> Result<(), Violation> {
         if let User::Module(module) = user
             && machine.store_fetches
             && machine.caches(module, grain)
@@ -115,15 +118,17 @@ impl World {
         self.memory[grain] = false;
         for (module, copies) in (0..).map(ModuleId).zip(&mut self.copies) {
             copies[grain] = match copies[grain] {
-                Copy::Absent => Copy::Absent,
-                Copy::Clean { .. } => Copy::Clean { current: false },
-                Copy::Dirty if user == User::Module(module) => Copy::Dirty,
+                GrainCopy::Absent => GrainCopy::Absent,
+                GrainCopy::Clean { .. } => GrainCopy::Clean { current: false },
+                GrainCopy::Dirty if user == User::Module(module) => GrainCopy::Dirty,
                 // The dirty grain may be written back at any later time.
-                Copy::Dirty => return Err(Wrong::Overwrites(module, grain)),
+                GrainCopy::Dirty => return Err(Violation::Overwrites(module, grain)),
             };
         }
         match user {
-            User::Module(module) if machine.caches(module, grain) => self.copies[index(module)][grain] = Copy::Dirty,
+            User::Module(module) if machine.caches(module, grain) => {
+                self.copies[index(module)][grain] = GrainCopy::Dirty
+            }
             User::Module(_) | User::Host => self.write_memory(machine, None, grain),
         }
         Ok(())
@@ -134,13 +139,13 @@ impl World {
         for grain in machine.line_of(grain) {
             let home = machine.home(grain);
             let served = match self.copies[index(home)][grain] {
-                Copy::Clean { current } if home != module => current,
-                Copy::Dirty if home != module => true,
-                Copy::Clean { .. } | Copy::Dirty | Copy::Absent => self.memory[grain],
+                GrainCopy::Clean { current } if home != module => current,
+                GrainCopy::Dirty if home != module => true,
+                GrainCopy::Clean { .. } | GrainCopy::Dirty | GrainCopy::Absent => self.memory[grain],
             };
             let copy = &mut self.copies[index(module)][grain];
-            if *copy == Copy::Absent {
-                *copy = Copy::Clean { current: served };
+            if *copy == GrainCopy::Absent {
+                *copy = GrainCopy::Clean { current: served };
             }
         }
     }
@@ -149,10 +154,10 @@ impl World {
     fn write_memory(&mut self, machine: &Machine, from: Option<ModuleId>, grain: usize) {
         self.memory[grain] = true;
         let home = machine.home(grain);
-        if machine.reading == Reading::Cached && from != Some(home) {
+        if machine.reading == RemoteAccess::Cached && from != Some(home) {
             let copy = &mut self.copies[index(home)][grain];
-            if let Copy::Clean { .. } = copy {
-                *copy = Copy::Clean { current: true };
+            if let GrainCopy::Clean { .. } = copy {
+                *copy = GrainCopy::Clean { current: true };
             }
         }
     }
@@ -162,8 +167,8 @@ impl World {
         &mut self,
         machine: &Machine,
         boundary: &Boundary,
-        mut between: impl FnMut(&mut World) -> Result<(), Wrong>,
-    ) -> Result<(), Wrong> {
+        mut between: impl FnMut(&mut World) -> Result<(), Violation>,
+    ) -> Result<(), Violation> {
         self.invalidate(machine, boundary, Turn::BeforeFlushes);
         between(self)?;
         for (module, operation) in boundary.iter() {
@@ -180,22 +185,22 @@ impl World {
             for grain in machine.reached(invalidate.as_ref()) {
                 let copy = &mut self.copies[index(module)][grain];
                 *copy = match *copy {
-                    Copy::Dirty if machine.fault != Some(Fault::InvalidationDropsDirty) => Copy::Dirty,
-                    Copy::Absent | Copy::Clean { .. } | Copy::Dirty => Copy::Absent,
+                    GrainCopy::Dirty if machine.fault != Some(Fault::InvalidationDropsDirty) => GrainCopy::Dirty,
+                    GrainCopy::Absent | GrainCopy::Clean { .. } | GrainCopy::Dirty => GrainCopy::Absent,
                 };
             }
         }
     }
 
     fn flush(&mut self, machine: &Machine, module: ModuleId, grain: usize) {
-        if self.copies[index(module)][grain] == Copy::Dirty {
-            self.copies[index(module)][grain] = Copy::Clean { current: true };
+        if self.copies[index(module)][grain] == GrainCopy::Dirty {
+            self.copies[index(module)][grain] = GrainCopy::Clean { current: true };
             self.write_memory(machine, Some(module), grain);
             if machine.fault == Some(Fault::FlushMakesLineValid) {
                 for grain in machine.line_of(grain) {
                     let copy = &mut self.copies[index(module)][grain];
-                    if *copy == Copy::Absent {
-                        *copy = Copy::Clean { current: false };
+                    if *copy == GrainCopy::Absent {
+                        *copy = GrainCopy::Clean { current: false };
                     }
                 }
             }
@@ -203,18 +208,18 @@ impl World {
     }
 
     /// Checks that memory holds all stored values.
-    pub(crate) fn is_whole(&self) -> Result<(), Wrong> {
-        self.memory.iter().position(|current| !current).map_or(Ok(()), |grain| Err(Wrong::Lost(grain)))
+    pub(crate) fn is_whole(&self) -> Result<(), Violation> {
+        self.memory.iter().position(|current| !current).map_or(Ok(()), |grain| Err(Violation::Lost(grain)))
     }
 
     /// Number of dirty grains in the module's L2.
     pub(crate) fn dirty(&self, module: ModuleId) -> usize {
-        self.copies[index(module)].iter().filter(|copy| **copy == Copy::Dirty).count()
+        self.copies[index(module)].iter().filter(|copy| **copy == GrainCopy::Dirty).count()
     }
 
     /// Number of valid grains in the module's L2.
     pub(crate) fn valid(&self, module: ModuleId) -> usize {
-        self.copies[index(module)].iter().filter(|copy| **copy != Copy::Absent).count()
+        self.copies[index(module)].iter().filter(|copy| **copy != GrainCopy::Absent).count()
     }
 
     /// The modules whose L2s must be invalidated, and flushed, so that these accesses find the values stored last.
@@ -224,13 +229,14 @@ impl World {
             let Access { user, grain, .. } = *access;
             if let User::Module(module) = user
                 && machine.caches(module, grain)
-                && self.copies[index(module)][grain] == (Copy::Clean { current: false })
+                && self.copies[index(module)][grain] == (GrainCopy::Clean { current: false })
             {
                 invalidate = invalidate.and(ModuleSet::only(module));
             }
             for module in (0..machine.modules).map(ModuleId).filter(|&module| user != User::Module(module)) {
-                let serves = user != User::Host && machine.reading == Reading::Cached && machine.home(grain) == module;
-                if self.copies[index(module)][grain] == Copy::Dirty && !serves {
+                let serves =
+                    user != User::Host && machine.reading == RemoteAccess::Cached && machine.home(grain) == module;
+                if self.copies[index(module)][grain] == GrainCopy::Dirty && !serves {
                     flush = flush.and(ModuleSet::only(module));
                 }
             }
@@ -251,7 +257,7 @@ impl Machine {
 
     /// True if the module's access to the grain goes through its L2.
     fn caches(&self, module: ModuleId, grain: usize) -> bool {
-        self.reading == Reading::Cached || self.home(grain) == module
+        self.reading == RemoteAccess::Cached || self.home(grain) == module
     }
 
     /// The grains reached by an operation.

@@ -1,10 +1,10 @@
 //! Labels that omit an access lead to detected stale reads.
 
 use crate::cases::{Kind, module};
-use crate::directed::{Directed, Part, R, RW};
+use crate::directed::{DirectedProgram, R, RW, StructureUse};
 use crate::kernel::Kernel;
 use crate::search::{Order, perform};
-use crate::truth::Wrong;
+use crate::truth::Violation;
 use tombolo_protocol::elision::{Elision, KernelId};
 
 const MODULES: u8 = 4;
@@ -12,13 +12,13 @@ const LINES: u64 = 4;
 
 /// A kernel's actual accesses, and its labels.
 struct Launch {
-    truth: Vec<(u64, Vec<Part>)>,
-    labels: Vec<(u64, Vec<Part>)>,
+    truth: Vec<(u64, Vec<StructureUse>)>,
+    labels: Vec<(u64, Vec<StructureUse>)>,
     asserted: bool,
 }
 
 /// Runs these launches. Returns the outcome and the number of operations performed.
-fn outcome(program: &mut Directed, launches: &[Launch]) -> (Result<(), Wrong>, usize) {
+fn outcome(program: &mut DirectedProgram, launches: &[Launch]) -> (Result<(), Violation>, usize) {
     let mut operations = 0;
     for Launch { truth, labels, asserted } in launches {
         let mut kernel = Kernel { accesses: program.kernel(truth).accesses, ..program.kernel(labels) };
@@ -36,7 +36,7 @@ fn outcome(program: &mut Directed, launches: &[Launch]) -> (Result<(), Wrong>, u
 }
 
 /// A stencil with this halo between two arrays, labelled as if its halo had the size `labelled`.
-fn stencil(program: &Directed, halo: u64, labelled: u64, asserted: bool) -> Vec<Launch> {
+fn stencil(program: &DirectedProgram, halo: u64, labelled: u64, asserted: bool) -> Vec<Launch> {
     let step = |step: u64| {
         let arrays = |halo| {
             let reads = program.each(R, |at| program.around(at, halo));
@@ -47,8 +47,8 @@ fn stencil(program: &Directed, halo: u64, labelled: u64, asserted: bool) -> Vec<
     (0..4).map(step).collect()
 }
 
-fn directed() -> Directed {
-    Directed::new(Kind::Chiplet, MODULES, 2, LINES)
+fn directed() -> DirectedProgram {
+    DirectedProgram::new(Kind::Chiplet, MODULES, 2, LINES)
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn equal_parts_without_halos_read_old_values() {
     let mut program = directed();
     let launches = stencil(&program, 1, 0, false);
     let (outcome, operations) = outcome(&mut program, &launches);
-    assert!(matches!(outcome, Err(Wrong::Stale(..))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Violation::Stale(..))), "{outcome:?}");
     assert_eq!(operations, 0);
 }
 
@@ -72,7 +72,7 @@ fn an_assertion_is_believed_right_or_wrong() {
     let mut program = directed();
     let launches = stencil(&program, 1, 1, true);
     let (wrong, operations) = outcome(&mut program, &launches);
-    assert!(matches!(wrong, Err(Wrong::Stale(..))), "{wrong:?}");
+    assert!(matches!(wrong, Err(Violation::Stale(..))), "{wrong:?}");
     assert_eq!(operations, 0);
     let mut program = directed();
     let launches = stencil(&program, 1, 1, false);
@@ -80,7 +80,7 @@ fn an_assertion_is_believed_right_or_wrong() {
 }
 
 /// A handover: module 0 writes an array, then module 1 reads it.
-fn handed_over(program: &Directed) -> [Launch; 2] {
+fn handed_over(program: &DirectedProgram) -> [Launch; 2] {
     let kernel = |at, mode| vec![(0, vec![(module(at), mode, program.own(0))])];
     [(0, RW), (1, R)].map(|(at, mode)| Launch { truth: kernel(at, mode), labels: kernel(at, mode), asserted: false })
 }
@@ -92,7 +92,7 @@ fn a_label_that_lacks_an_array_reads_old_values() {
         let mut launches = handed_over(&program);
         launches[lacks].labels.clear();
         let (outcome, _) = outcome(&mut program, &launches);
-        assert!(matches!(outcome, Err(Wrong::Stale(..))), "{outcome:?} where launch {lacks} lacks it");
+        assert!(matches!(outcome, Err(Violation::Stale(..))), "{outcome:?} where launch {lacks} lacks it");
     }
     let mut program = directed();
     let launches = handed_over(&program);
@@ -105,5 +105,5 @@ fn an_array_that_is_written_and_labelled_as_read_goes_stale() {
     let mut launches = handed_over(&program);
     launches[0].labels[0].1[0].1 = R;
     let (outcome, _) = outcome(&mut program, &launches);
-    assert!(matches!(outcome, Err(Wrong::Stale(..))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Violation::Stale(..))), "{outcome:?}");
 }

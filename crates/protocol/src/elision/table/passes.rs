@@ -1,7 +1,7 @@
 //! The three passes over all rows at a launch: requested operations, their effects, and the launch's own effect.
 
-use super::row::{Cell, Row};
-use super::{Table, Touch};
+use super::row::{TableCell, TableRow};
+use super::{CoherenceTable, Touch};
 use crate::elision::{Account, Boundary, BrokenElision, Extent, LineSet, Mode, ModuleSet, Operations, State, Why};
 use tombolo_types::ModuleId;
 
@@ -22,16 +22,19 @@ impl Finding {
     }
 }
 
-impl Table {
+impl CoherenceTable {
     /// A finding for each row and module.
-    pub(super) fn with(&self, finding: impl Fn(&Row, ModuleId, &Cell) -> Finding) -> Vec<Vec<Finding>> {
-        let of_row = |row: &Row| self.modules().map(|module| finding(row, module, row.cell(module))).collect();
+    pub(super) fn cell_findings(
+        &self,
+        finding: impl Fn(&TableRow, ModuleId, &TableCell) -> Finding,
+    ) -> Vec<Vec<Finding>> {
+        let of_row = |row: &TableRow| self.modules().map(|module| finding(row, module, row.cell(module))).collect();
         self.rows.iter().map(of_row).collect()
     }
 
     /// Pass 1: the operations requested by each row.
     pub(super) fn findings(&self, touches: &[Touch]) -> Vec<Vec<Finding>> {
-        self.with(|row, module, cell| {
+        self.cell_findings(|row, module, cell| {
             let (local, remote) = self.accesses(row, module, touches);
             let asserted = touches.iter().any(|touch| touch.asserted && row.has(touch));
             let reason = |why: Why| if asserted && why.is_done() { Why::Asserted } else { why };
@@ -47,7 +50,7 @@ impl Table {
 
     /// The launch's access mode for the row on the module, and any other user's mode for lines that the module
     /// holds or is about to use.
-    fn accesses(&self, row: &Row, module: ModuleId, touches: &[Touch]) -> (Option<Mode>, Option<Mode>) {
+    fn accesses(&self, row: &TableRow, module: ModuleId, touches: &[Touch]) -> (Option<Mode>, Option<Mode>) {
         let local = touches.iter().filter(|touch| touch.is_local(module) && row.has(touch)).map(|touch| touch.mode);
         let local = local.max();
         let mut range = row.cell(module).lines.clone();
@@ -65,23 +68,23 @@ impl Table {
     }
 
     /// The boundary requested by a launch.
-    pub(super) fn asked(
+    pub(super) fn requested_boundary(
         &self,
         touches: &[Touch],
         findings: &[Vec<Finding>],
-        evicted: &[Row],
+        evicted: &[TableRow],
         why: &mut dyn FnMut(&Account),
     ) -> Boundary {
         let mut boundary = Boundary::nothing(self.modules);
-        self.ask(&mut boundary, findings);
+        self.add_requests(&mut boundary, findings);
         for module in self.modules() {
             let operation = &mut boundary.modules[usize::from(module.0)];
             operation.turn = self.turn(module);
             for cell in evicted.iter().map(|row| row.cell(module)).filter(|cell| cell.state != State::NotPresent) {
                 if self.broken != Some(BrokenElision::EvictionSilent) {
-                    self.reach(&mut operation.invalidate, &cell.lines);
+                    self.extend_to(&mut operation.invalidate, &cell.lines);
                     if cell.state.is_dirty() {
-                        self.reach(&mut operation.flush, &cell.lines);
+                        self.extend_to(&mut operation.flush, &cell.lines);
                     }
                 }
             }
@@ -94,22 +97,22 @@ impl Table {
     }
 
     /// Adds to `boundary` the operations that the findings request.
-    pub(super) fn ask(&self, boundary: &mut Boundary, findings: &[Vec<Finding>]) {
+    pub(super) fn add_requests(&self, boundary: &mut Boundary, findings: &[Vec<Finding>]) {
         for (row, findings) in self.rows.iter().zip(findings) {
             for (module, finding) in self.modules().zip(findings) {
                 let operation = &mut boundary.modules[usize::from(module.0)];
                 if finding.invalidate.is_done() {
-                    self.reach(&mut operation.invalidate, &row.cell(module).lines);
+                    self.extend_to(&mut operation.invalidate, &row.cell(module).lines);
                 }
                 if finding.flush.is_done() {
-                    self.reach(&mut operation.flush, &row.cell(module).lines);
+                    self.extend_to(&mut operation.flush, &row.cell(module).lines);
                 }
             }
         }
     }
 
     /// Extends an operation to `lines`.
-    fn reach(&self, extent: &mut Option<Extent>, lines: &LineSet) {
+    fn extend_to(&self, extent: &mut Option<Extent>, lines: &LineSet) {
         match (self.config.operations, extent) {
             (Operations::Range, Some(Extent::Lines(reached))) => reached.add(lines),
             (Operations::Range, extent @ None) => *extent = Some(Extent::Lines(lines.clone())),
@@ -121,7 +124,7 @@ impl Table {
     /// Pass 2: the operations' effects on each module's rows, except rows used there by a running kernel.
     pub(super) fn perform(&mut self, boundary: &Boundary, findings: &[Vec<Finding>]) {
         let cleans_busy = self.broken == Some(BrokenElision::BusyRowCleaned);
-        let busy = |row: &Row| self.modules().map(|module| !cleans_busy && self.busy(row, module)).collect();
+        let busy = |row: &TableRow| self.modules().map(|module| !cleans_busy && self.busy(row, module)).collect();
         let busy: Vec<Vec<bool>> = self.rows.iter().map(busy).collect();
         for (module, operation) in boundary.iter() {
             let index = usize::from(module.0);
@@ -149,7 +152,7 @@ impl Table {
 
     /// Pass 3: the launch's own transition.
     pub(super) fn transition(&mut self, touches: &[Touch]) {
-        let accesses = |row: &Row| self.modules().map(|module| self.accesses(row, module, touches)).collect();
+        let accesses = |row: &TableRow| self.modules().map(|module| self.accesses(row, module, touches)).collect();
         let accesses: Vec<Vec<_>> = self.rows.iter().map(accesses).collect();
         for (row, accesses) in self.rows.iter_mut().zip(accesses) {
             for (module, (local, remote)) in (0..self.modules).map(ModuleId).zip(accesses) {

@@ -6,7 +6,7 @@ use tombolo_types::ModuleId;
 
 /// Possible contents of a module's L2 for a structure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Cell {
+pub(super) struct TableCell {
     pub(super) state: State,
     /// Empty if the state is [`State::NotPresent`].
     pub(super) lines: LineSet,
@@ -14,18 +14,18 @@ pub(super) struct Cell {
 
 /// A single structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Row {
+pub(super) struct TableRow {
     pub(super) structure: Lines,
     /// Cells, indexed by module.
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<TableCell>,
 }
 
-impl Row {
-    pub(super) fn new(structure: Lines, modules: u8) -> Row {
-        Row { structure, cells: vec![Cell::default(); usize::from(modules)] }
+impl TableRow {
+    pub(super) fn new(structure: Lines, modules: u8) -> TableRow {
+        TableRow { structure, cells: vec![TableCell::default(); usize::from(modules)] }
     }
 
-    pub(super) fn cell(&self, module: ModuleId) -> &Cell {
+    pub(super) fn cell(&self, module: ModuleId) -> &TableCell {
         &self.cells[usize::from(module.0)]
     }
 
@@ -47,7 +47,7 @@ impl Row {
     }
 
     /// Merges another row into this row.
-    pub(super) fn take_up(&mut self, other: Row) {
+    pub(super) fn absorb(&mut self, other: TableRow) {
         self.structure = self.structure.hull(other.structure);
         for (cell, other) in self.cells.iter_mut().zip(other.cells) {
             cell.state = cell.state.joined(other.state);

@@ -1,6 +1,6 @@
 //! Table II, cell by cell.
 
-use super::world::{Bytes, Done, atomic, coherent_load, coherent_store, count, load, rules, store};
+use super::world::{StepEffects, TestBytes, atomic, coherent_load, coherent_store, count, load, rules, store};
 use crate::Refusal;
 use crate::nmoesi::{Block, Message, NmoesiOptions, Slot, State};
 use crate::nodes::{Event, Node, Nodes, Request};
@@ -32,9 +32,9 @@ I | -          | -               | -               | Refused      | Bytes(0)    
 ";
 
 /// A column in the first part: a request from the client's own SMs.
-type Asked = (&'static str, fn() -> Request<Bytes>);
+type RequestColumn = (&'static str, fn() -> Request<TestBytes>);
 
-const ASKED: [Asked; 5] = [
+const ASKED: [RequestColumn; 5] = [
     ("load", || load(1)),
     ("coherent load", || coherent_load(1)),
     ("store", || store(1, 9)),
@@ -43,7 +43,7 @@ const ASKED: [Asked; 5] = [
 ];
 
 /// Columns in the second part: all other events at a client.
-const MET: [(&str, Event<Message<Bytes>, Bytes>); 6] = [
+const MET: [(&str, Event<Message<TestBytes>, TestBytes>); 6] = [
     ("eviction", Event::Evict),
     ("merge", Event::Merge { all: false }),
     ("flush", Event::Merge { all: true }),
@@ -52,43 +52,47 @@ const MET: [(&str, Event<Message<Bytes>, Bytes>); 6] = [
     ("write", told(Message::Take)),
 ];
 
-const fn told(message: Message<Bytes>) -> Event<Message<Bytes>, Bytes> {
+const fn told(message: Message<TestBytes>) -> Event<Message<TestBytes>, TestBytes> {
     Event::Told { from: Node::Home, message }
 }
 
 /// The location of the byte that a client has written.
 #[derive(Clone, Copy)]
-enum Written {
+enum ByteLocation {
     InL2,
     InMemory,
 }
 
-fn block(state: State, written: Written) -> Block<Bytes> {
-    let (first, all) = (Mask(1), Bytes([1, 2, 3, 4]));
+fn block(state: State, written: ByteLocation) -> Block<TestBytes> {
+    let (first, all) = (Mask(1), TestBytes([1, 2, 3, 4]));
     let clean = Block { state, data: all, ..Block::default() };
     match (state, written) {
         (State::I, _) => Block::default(),
         (State::S | State::E, _) => clean,
-        (State::N | State::M | State::O, Written::InMemory) => Block { dirty: first, ..clean },
-        (State::N | State::M | State::O, Written::InL2) => {
-            Block { data: Bytes([0, 2, 3, 4]), above: first, fresh: first, l2: all, ..clean }
+        (State::N | State::M | State::O, ByteLocation::InMemory) => Block { dirty: first, ..clean },
+        (State::N | State::M | State::O, ByteLocation::InL2) => {
+            Block { data: TestBytes([0, 2, 3, 4]), above: first, fresh: first, l2: all, ..clean }
         }
     }
 }
 
 /// Runs a client's step for an event that it can accept.
-fn step(block: &mut Block<Bytes>, event: Event<Message<Bytes>, Bytes>, silent_eviction: bool) -> Done {
+fn step(
+    block: &mut Block<TestBytes>,
+    event: Event<Message<TestBytes>, TestBytes>,
+    silent_eviction: bool,
+) -> StepEffects {
     try_step(block, event, silent_eviction).unwrap()
 }
 
 /// Like [`step`], but returns the refusal if the event is illegal.
 fn try_step(
-    block: &mut Block<Bytes>,
-    event: Event<Message<Bytes>, Bytes>,
+    block: &mut Block<TestBytes>,
+    event: Event<Message<TestBytes>, TestBytes>,
     silent_eviction: bool,
-) -> Result<Done, Refusal> {
+) -> Result<StepEffects, Refusal> {
     let options = NmoesiOptions { silent_eviction, ..NmoesiOptions::default() };
-    let (mut slot, mut done) = (Slot::Client(block.clone()), Done::default());
+    let (mut slot, mut done) = (Slot::Client(block.clone()), StepEffects::default());
     rules(options).step(Node::Client(ModuleId(0)), &mut slot, event, &mut done)?;
     match slot {
         Slot::Client(after) => *block = after,
@@ -97,7 +101,7 @@ fn try_step(
     Ok(done)
 }
 
-fn name(message: &Message<Bytes>) -> String {
+fn name(message: &Message<TestBytes>) -> String {
     match message {
         Message::Back { set, .. } => format!("Back({})", count(*set)),
         Message::Bytes { set, .. } => format!("Bytes({})", count(*set)),
@@ -120,11 +124,11 @@ fn name(message: &Message<Bytes>) -> String {
 }
 
 /// The home's possible replies.
-fn answers(message: &Message<Bytes>) -> Vec<Message<Bytes>> {
-    let data = Bytes([5, 6, 7, 8]);
+fn answers(message: &Message<TestBytes>) -> Vec<Message<TestBytes>> {
+    let data = TestBytes([5, 6, 7, 8]);
     match message {
         Message::Read => vec![Message::Shared { data }, Message::Exclusive { data }],
-        Message::Write { holds: true } => vec![Message::Alone { set: Mask::NONE, data: Bytes::default() }],
+        Message::Write { holds: true } => vec![Message::Alone { set: Mask::NONE, data: TestBytes::default() }],
         Message::Write { holds: false } => vec![Message::Exclusive { data }],
         Message::Back { keep: true, .. } => vec![Message::Taken { kept: true }, Message::Taken { kept: false }],
         Message::Back { keep: false, .. } => vec![Message::Taken { kept: false }],
@@ -141,7 +145,7 @@ fn answers(message: &Message<Bytes>) -> Vec<Message<Bytes>> {
 }
 
 /// Computes a single table cell.
-fn cell(before: &Block<Bytes>, event: &Event<Message<Bytes>, Bytes>, silent_eviction: bool) -> String {
+fn cell(before: &Block<TestBytes>, event: &Event<Message<TestBytes>, TestBytes>, silent_eviction: bool) -> String {
     let mut block = before.clone();
     let Ok(done) = try_step(&mut block, event.clone(), silent_eviction) else { return "never".to_owned() };
     let sent = done.sent.iter().map(|(_, message)| name(message)).collect::<Vec<_>>().join("+");
@@ -164,9 +168,9 @@ fn cell(before: &Block<Bytes>, event: &Event<Message<Bytes>, Bytes>, silent_evic
 
 /// The state after a reply, and after the retry of the corresponding request.
 fn answered(
-    mut block: Block<Bytes>,
-    answer: Message<Bytes>,
-    event: &Event<Message<Bytes>, Bytes>,
+    mut block: Block<TestBytes>,
+    answer: Message<TestBytes>,
+    event: &Event<Message<TestBytes>, TestBytes>,
     held: bool,
 ) -> State {
     step(&mut block, told(answer), true);
@@ -178,7 +182,7 @@ fn answered(
 }
 
 /// A table with the given columns, padded to equal widths.
-fn table(columns: &[(&str, Event<Message<Bytes>, Bytes>)], written: Written) -> String {
+fn table(columns: &[(&str, Event<Message<TestBytes>, TestBytes>)], written: ByteLocation) -> String {
     let mut rows =
         vec![[" ".to_owned()].into_iter().chain(columns.iter().map(|(name, _)| (*name).to_owned())).collect()];
     for state in State::ALL {
@@ -194,33 +198,33 @@ fn table(columns: &[(&str, Event<Message<Bytes>, Bytes>)], written: Written) -> 
     rows.iter().map(|row| line(row) + "\n").collect()
 }
 
-fn tables(written: Written) -> String {
+fn tables(written: ByteLocation) -> String {
     let asked = ASKED.map(|(name, request)| (name, Event::Asked(request())));
     format!("\n{}\n{}", table(&asked, written), table(&MET, written))
 }
 
 #[test]
 fn every_cell_of_table_ii_is_as_stated() {
-    let found = tables(Written::InMemory);
+    let found = tables(ByteLocation::InMemory);
     println!("{found}");
     assert_eq!(found, TABLE);
 }
 
 #[test]
 fn bytes_that_are_in_the_l2_alone_count_as_written() {
-    assert_eq!(tables(Written::InL2), TABLE);
+    assert_eq!(tables(ByteLocation::InL2), TABLE);
 }
 
 #[test]
 fn e_and_s_tell_the_home_that_they_leave_where_the_design_says_so() {
-    let left = |state| cell(&block(state, Written::InMemory), &Event::Evict, false);
+    let left = |state| cell(&block(state, ByteLocation::InMemory), &Event::Evict, false);
     assert_eq!(State::ALL.map(left), ["Back(1), I", "Back(1), I", "Back(1), I", "Back(0), I", "Back(0), I", "-"]);
 }
 
 #[test]
 fn only_a_client_that_holds_nothing_asks_for_the_whole_block() {
     let asks = |state| {
-        let mut block = block(state, Written::InMemory);
+        let mut block = block(state, ByteLocation::InMemory);
         step(&mut block, Event::Asked(coherent_store(1, 9)), true).sent.into_iter().next().map(|(_, message)| message)
     };
     let write = |holds| Some(Message::Write { holds });
@@ -228,16 +232,16 @@ fn only_a_client_that_holds_nothing_asks_for_the_whole_block() {
 }
 
 /// For a client in S: true if the request asks for exclusive access, for scopes `.cta`, `.gpu` and `.sys`.
-fn asks_alone(request: impl Fn(Scope) -> Request<Bytes>) -> [bool; 3] {
+fn asks_alone(request: impl Fn(Scope) -> Request<TestBytes>) -> [bool; 3] {
     [Scope::Cta, Scope::Gpu, Scope::Sys].map(|scope| {
-        let mut block = block(State::S, Written::InMemory);
+        let mut block = block(State::S, ByteLocation::InMemory);
         !step(&mut block, Event::Asked(request(scope)), true).sent.is_empty()
     })
 }
 
 #[test]
 fn the_scope_says_what_asks_for_the_block_alone() {
-    let (set, data) = (Mask(1), Bytes::default());
+    let (set, data) = (Mask(1), TestBytes::default());
     assert_eq!(asks_alone(|scope| Request::Read { set, scope }), [false, false, true]);
     assert_eq!(asks_alone(|scope| Request::Write { set, scope, data }), [false, true, true]);
     assert_eq!(asks_alone(|scope| Request::Atomic { set, scope, update: 1, returns: false }), [true; 3]);

@@ -1,6 +1,6 @@
 //! Merging of bytes from several clients into a single block.
 
-use super::world::{BYTES, Bytes, World, broken, client, coherent_load, with_and_without_peers};
+use super::world::{BYTES, TestBytes, World, broken, client, coherent_load, with_and_without_peers};
 use crate::nmoesi::BrokenNmoesi;
 use crate::nmoesi::NmoesiOptions;
 use crate::nmoesi::State::{E, I, M, N, O, S};
@@ -61,7 +61,7 @@ fn a_word_of_a_gpu_joins_a_block_of_the_host() {
         world.end_kernel();
         assert_eq!([0, 1, 2, 3].map(|byte| world.read(host, byte)), [7, 9, 7, 7]);
         world.evict(host);
-        assert_eq!(world.memory, Bytes([7, 9, 7, 7]));
+        assert_eq!(world.memory, TestBytes([7, 9, 7, 7]));
     }
 }
 
@@ -83,7 +83,7 @@ fn of_two_writers_of_a_whole_block_neither_keeps_old_bytes() {
     for first in [0, 1] {
         for options in with_and_without_peers() {
             let mut world = two_of_a_whole_block(options, first);
-            assert_eq!(world.memory, Bytes([2; BYTES]));
+            assert_eq!(world.memory, TestBytes([2; BYTES]));
             for gpu in [0, 1] {
                 assert_eq!([0, 1, 2, 3].map(|byte| world.read(gpu, byte)), [2; BYTES]);
             }
@@ -121,7 +121,7 @@ fn older_bytes_of_an_owner_come_with_those_of_a_sharer() {
             let of_owner = if options.peer_transfer { O } else { S };
             assert_eq!(world.states(), [of_owner, N, I]);
             merge(&mut world);
-            assert_eq!(world.memory, Bytes([1, 2, 0, 0]));
+            assert_eq!(world.memory, TestBytes([1, 2, 0, 0]));
             for reader in [1, 0, world.host()] {
                 assert_eq!([0, 1].map(|byte| world.read(reader, byte)), [1, 2]);
             }
@@ -136,10 +136,10 @@ fn across_host_code(options: NmoesiOptions) -> u8 {
     written.write(0, 0, 1);
     written.write(1, 1, 2);
     written.end_kernel();
-    let before = written.taken.len();
+    let before = written.delivered.len();
     let host = other.host();
     other.read(host, 0);
-    assert_eq!(written.taken.len(), before, "before host code nothing is merged");
+    assert_eq!(written.delivered.len(), before, "before host code nothing is merged");
     written.launch();
     other.launch();
     assert_eq!(other.states(), [I, I, E], "what a client holds alone stays");

@@ -1,6 +1,6 @@
 //! Races between messages.
 
-use super::world::{Bytes, World, broken, client, coherent_store, load, with_and_without_peers};
+use super::world::{TestBytes, World, broken, client, coherent_store, load, with_and_without_peers};
 use crate::nmoesi::State::{E, I, M, N, S};
 use crate::nmoesi::{BrokenNmoesi, Message, NmoesiOptions};
 use crate::nodes::Node;
@@ -22,8 +22,8 @@ fn asked_of_owner(options: NmoesiOptions, is_written: bool) -> World {
 }
 
 /// Number of delivered messages of this kind.
-fn count(world: &World, kind: fn(&Message<Bytes>) -> bool) -> usize {
-    world.taken.iter().filter(|one| kind(&one.message)).count()
+fn count(world: &World, kind: fn(&Message<TestBytes>) -> bool) -> usize {
+    world.delivered.iter().filter(|one| kind(&one.message)).count()
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn an_owner_whose_bytes_are_on_their_way_back_answers_and_they_count_still() {
     assert!(world.deliver(Node::Home, client(0)));
     assert!(world.deliver(client(0), client(1)));
     assert_eq!(world.found(1, 0), 1);
-    assert_eq!((world.reads, world.memory), (1, Bytes::default()));
+    assert_eq!((world.reads, world.memory), (1, TestBytes::default()));
     world.run();
-    assert_eq!((world.memory, world.owner()), (Bytes([1, 0, 0, 0]), None));
+    assert_eq!((world.memory, world.owner()), (TestBytes([1, 0, 0, 0]), None));
     assert_eq!(world.states(), [I, I, I], "the bytes are merged: who shares the block gives it up");
     assert_eq!(world.read(1, 0), 1);
 }
@@ -60,13 +60,13 @@ fn without_peers_the_bytes_that_answer_are_those_on_their_way_back() {
     let mut world = asked_of_owner(options, true);
     world.begin_eviction(0);
     world.run();
-    assert_eq!((world.found(1, 0), world.memory), (1, Bytes([1, 0, 0, 0])));
+    assert_eq!((world.found(1, 0), world.memory), (1, TestBytes([1, 0, 0, 0])));
     assert_eq!((world.states(), world.owner()), (vec![I, E, I], Some(1)));
 }
 
 /// The host stores 2 to byte 0 while GPU 0's bytes are being written back. Returns memory's contents after the
 /// host's eviction.
-fn stored_over_a_write_back(options: NmoesiOptions, is_shared: bool) -> (World, Bytes) {
+fn stored_over_a_write_back(options: NmoesiOptions, is_shared: bool) -> (World, TestBytes) {
     let mut world = World::new(2, options);
     if is_shared {
         world.read(1, 0);
@@ -82,9 +82,9 @@ fn stored_over_a_write_back(options: NmoesiOptions, is_shared: bool) -> (World, 
         assert!(world.deliver(client(1), Node::Home));
     }
     // The reply overtakes the write-back.
-    let at = world.under_way.iter().position(|one| matches!(one.message, Message::Bytes { .. })).unwrap();
-    let answer = world.under_way.remove(at).unwrap();
-    world.under_way.push_front(answer);
+    let at = world.in_flight.iter().position(|one| matches!(one.message, Message::Bytes { .. })).unwrap();
+    let answer = world.in_flight.remove(at).unwrap();
+    world.in_flight.push_front(answer);
     assert!(world.deliver(client(0), Node::Home));
     assert!(world.deliver(Node::Home, client(HOST)));
     assert_eq!(world.states(), [I, I, M]);
@@ -100,12 +100,12 @@ fn what_goes_back_counts_for_nothing_once_the_block_has_been_taken() {
     for options in with_and_without_peers() {
         for is_shared in [false, true] {
             let (world, before) = stored_over_a_write_back(options, is_shared);
-            assert_eq!((before, world.memory), (Bytes([2, 1, 0, 0]), Bytes([2, 1, 0, 0])));
+            assert_eq!((before, world.memory), (TestBytes([2, 1, 0, 0]), TestBytes([2, 1, 0, 0])));
             assert_eq!((world.states(), world.owner()), (vec![I, I, I], None));
         }
     }
     let (world, before) = stored_over_a_write_back(broken(BrokenNmoesi::StaleWriteBackCounts), true);
-    assert_eq!((before, world.memory), (Bytes([2, 1, 0, 0]), Bytes([1, 1, 0, 0])));
+    assert_eq!((before, world.memory), (TestBytes([2, 1, 0, 0]), TestBytes([1, 1, 0, 0])));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Traffic on the host's links, tested without a notion of time.
 
-use super::world::{Bytes, World, coherent_store, load, store, with_and_without_peers};
+use super::world::{TestBytes, World, coherent_store, load, store, with_and_without_peers};
 use crate::nmoesi::State::{E, I, M, N, O, S};
 use crate::nmoesi::{KernelEnd, Message, NmoesiOptions};
 
@@ -43,11 +43,11 @@ fn a_kernel_that_writes_alone_moves_nothing_at_its_end() {
     for options in with_and_without_peers() {
         let mut world = World::new(2, options);
         world.write(0, 0, 1);
-        let before = world.taken.len();
+        let before = world.delivered.len();
         world.release(0);
         world.end_kernel();
         world.launch();
-        assert_eq!((world.taken.len(), world.states()), (before, vec![M, I, I]));
+        assert_eq!((world.delivered.len(), world.states()), (before, vec![M, I, I]));
     }
 }
 
@@ -57,11 +57,11 @@ fn where_kernels_flush_all_goes_back_at_their_end() {
     let mut world = World::new(2, options);
     world.write(0, 0, 1);
     world.end_kernel();
-    assert_eq!((world.carried(), world.memory), ((1, 1), Bytes([1, 0, 0, 0])));
+    assert_eq!((world.carried(), world.memory), ((1, 1), TestBytes([1, 0, 0, 0])));
     assert_eq!(world.states(), [S, I, I]);
-    let before = world.taken.len();
+    let before = world.delivered.len();
     world.launch();
-    assert_eq!(world.taken.len(), before);
+    assert_eq!(world.delivered.len(), before);
 }
 
 /// Builds a machine with four GPUs that have each written their own byte in a shared block.
@@ -81,7 +81,7 @@ fn alternate_bytes_of_several_gpus_merge_without_loss() {
         for first in usize::from(!options.peer_transfer)..4 {
             let mut world = alternate_bytes(options);
             world.merge(first);
-            assert_eq!((world.memory, world.carried()), (Bytes([1, 2, 3, 4]), (4, 4)), "each byte goes once");
+            assert_eq!((world.memory, world.carried()), (TestBytes([1, 2, 3, 4]), (4, 4)), "each byte goes once");
         }
         let mut world = alternate_bytes(options);
         world.launch();
@@ -111,9 +111,9 @@ fn the_host_fetches_bytes_once_from_each_client_that_has_some() {
         let holders = if options.peer_transfer { 2 } else { 1 };
         assert_eq!(world.carried().0 - before, holders);
         assert_eq!(world.states(), [I, I, I, I, E]);
-        let before = world.taken.len();
+        let before = world.delivered.len();
         assert_eq!([1, 2, 3].map(|byte| world.read(host, byte)), [2, 0, 0]);
-        assert_eq!(world.taken.len(), before, "of its other words the host has all");
+        assert_eq!(world.delivered.len(), before, "of its other words the host has all");
     }
 }
 
@@ -127,7 +127,7 @@ fn a_store_of_the_host_takes_the_block_from_all() {
         world.read(2, 0);
         world.ask(host, coherent_store(2, 3));
         assert_eq!((world.states(), world.owner()), (vec![I, I, I, M], Some(host)));
-        let probes = world.taken.iter().filter(|one| one.message == Message::Take).count();
+        let probes = world.delivered.iter().filter(|one| one.message == Message::Take).count();
         assert_eq!(probes, 3);
         assert_eq!([0, 1, 2].map(|byte| world.read(2, byte)), [1, 2, 3]);
     }
@@ -142,7 +142,7 @@ fn a_block_that_another_holds_is_granted_alone_to_none_that_reads() {
                 world.ask(gpu, if writer { store(0, 1) } else { load(0) });
             }
             let exclusive = |message: &_| matches!(message, Message::Exclusive { .. } | Message::Alone { .. });
-            assert_eq!(world.taken.iter().filter(|one| exclusive(&one.message)).count(), 1);
+            assert_eq!(world.delivered.iter().filter(|one| exclusive(&one.message)).count(), 1);
         }
     }
 }
@@ -153,8 +153,8 @@ fn one_that_is_named_after_it_left_in_silence_asks_without_a_probe_to_itself() {
     world.read(0, 0);
     world.evict(0);
     assert_eq!(world.owner(), Some(0));
-    let before = world.taken.len();
+    let before = world.delivered.len();
     world.read(0, 0);
-    assert_eq!(world.taken.len() - before, 2, "a request and the block");
+    assert_eq!(world.delivered.len() - before, 2, "a request and the block");
     assert_eq!(world.states(), [E, I, I]);
 }

@@ -1,7 +1,7 @@
 //! A hand-made machine: clients, a single home, a single block with four bytes.
 
 use crate::data::Data;
-use crate::nmoesi::{Block, BrokenNmoesi, Entry, Message, Nmoesi, NmoesiOptions, Slot, State};
+use crate::nmoesi::{Block, BrokenNmoesi, HomeEntry, Message, Nmoesi, NmoesiOptions, Slot, State};
 use crate::node::Effects;
 use crate::nodes::{Access, Answer, Event, Hold, Node, Nodes, Of, Request};
 use crate::options::Options;
@@ -15,7 +15,7 @@ pub(super) const BYTES: usize = 4;
 
 /// Block contents: byte `i` is bit `i` in a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Bytes(pub(super) [u8; BYTES]);
+pub(super) struct TestBytes(pub(super) [u8; BYTES]);
 
 /// Indices of the block's bytes named by a mask.
 fn named(mask: Mask) -> impl Iterator<Item = usize> {
@@ -27,15 +27,15 @@ pub(super) fn count(mask: Mask) -> usize {
     named(mask).count()
 }
 
-impl Data for Bytes {
+impl Data for TestBytes {
     /// The amount added by the atomic.
     type Update = u8;
 
-    fn merge(&mut self, from: Bytes, mask: Mask) {
+    fn merge(&mut self, from: TestBytes, mask: Mask) {
         named(mask).for_each(|byte| self.0[byte] = from.0[byte]);
     }
 
-    fn update(&mut self, add: u8, mask: Mask) -> Bytes {
+    fn update(&mut self, add: u8, mask: Mask) -> TestBytes {
         let before = *self;
         named(mask).for_each(|byte| self.0[byte] += add);
         before
@@ -43,53 +43,53 @@ impl Data for Bytes {
 }
 
 /// A GPU's weak load from a single byte.
-pub(super) fn load(byte: usize) -> Request<Bytes> {
+pub(super) fn load(byte: usize) -> Request<TestBytes> {
     Request::Read { set: Mask(1 << byte), scope: Scope::Cta }
 }
 
 /// The host's load from a single byte, or a `.sys` load.
-pub(super) fn coherent_load(byte: usize) -> Request<Bytes> {
+pub(super) fn coherent_load(byte: usize) -> Request<TestBytes> {
     Request::Read { set: Mask(1 << byte), scope: Scope::Sys }
 }
 
-fn write(byte: usize, value: u8, scope: Scope) -> Request<Bytes> {
-    Request::Write { set: Mask(1 << byte), scope, data: Bytes([value; BYTES]) }
+fn write(byte: usize, value: u8, scope: Scope) -> Request<TestBytes> {
+    Request::Write { set: Mask(1 << byte), scope, data: TestBytes([value; BYTES]) }
 }
 
 /// A GPU's weak store to a single byte: the paper's n-store.
-pub(super) fn store(byte: usize, value: u8) -> Request<Bytes> {
+pub(super) fn store(byte: usize, value: u8) -> Request<TestBytes> {
     write(byte, value, Scope::Cta)
 }
 
 /// The host's store to a single byte, or a `.sys` store.
-pub(super) fn coherent_store(byte: usize, value: u8) -> Request<Bytes> {
+pub(super) fn coherent_store(byte: usize, value: u8) -> Request<TestBytes> {
     write(byte, value, Scope::Sys)
 }
 
 /// An atomic add to a single byte.
-pub(super) fn atomic(byte: usize, add: u8) -> Request<Bytes> {
+pub(super) fn atomic(byte: usize, add: u8) -> Request<TestBytes> {
     Request::Atomic { set: Mask(1 << byte), scope: Scope::Sys, update: add, returns: true }
 }
 
 /// The effects requested by a single protocol step.
 #[derive(Default)]
-pub(super) struct Done {
-    pub(super) sent: Vec<(Node, Message<Bytes>)>,
-    pub(super) answer: Option<Answer<Bytes>>,
-    pub(super) accesses: Vec<Access<Bytes>>,
+pub(super) struct StepEffects {
+    pub(super) sent: Vec<(Node, Message<TestBytes>)>,
+    pub(super) answer: Option<Answer<TestBytes>>,
+    pub(super) accesses: Vec<Access<TestBytes>>,
     pub(super) is_held: bool,
 }
 
-impl Effects<Of<Nmoesi>, Bytes> for Done {
-    fn send(&mut self, to: Node, message: Message<Bytes>) {
+impl Effects<Of<Nmoesi>, TestBytes> for StepEffects {
+    fn send(&mut self, to: Node, message: Message<TestBytes>) {
         self.sent.push((to, message));
     }
 
-    fn answer(&mut self, answer: Answer<Bytes>) {
+    fn answer(&mut self, answer: Answer<TestBytes>) {
         self.answer = Some(answer);
     }
 
-    fn memory(&mut self, access: Access<Bytes>) {
+    fn memory(&mut self, access: Access<TestBytes>) {
         self.accesses.push(access);
     }
 
@@ -117,23 +117,23 @@ pub(super) fn rules(options: NmoesiOptions) -> Nmoesi {
 
 /// A message in flight.
 #[derive(Clone, Debug)]
-pub(super) struct UnderWay {
+pub(super) struct InFlight {
     pub(super) from: Node,
     pub(super) to: Node,
-    pub(super) message: Message<Bytes>,
+    pub(super) message: Message<TestBytes>,
 }
 
 /// GPUs, followed by the host. Memory starts as zero.
 pub(super) struct World {
     rules: Nmoesi,
-    clients: Vec<Block<Bytes>>,
-    held: Vec<Option<Request<Bytes>>>,
-    answers: Vec<Option<Answer<Bytes>>>,
-    home: Entry<Bytes>,
-    pub(super) memory: Bytes,
-    pub(super) under_way: VecDeque<UnderWay>,
+    clients: Vec<Block<TestBytes>>,
+    held: Vec<Option<Request<TestBytes>>>,
+    answers: Vec<Option<Answer<TestBytes>>>,
+    home: HomeEntry<TestBytes>,
+    pub(super) memory: TestBytes,
+    pub(super) in_flight: VecDeque<InFlight>,
     /// Every delivered message, in order.
-    pub(super) taken: Vec<UnderWay>,
+    pub(super) delivered: Vec<InFlight>,
     /// Number of times the block was read from memory.
     pub(super) reads: usize,
 }
@@ -145,10 +145,10 @@ impl World {
             clients: vec![Block::default(); gpus + 1],
             held: vec![None; gpus + 1],
             answers: vec![None; gpus + 1],
-            home: Entry::default(),
-            memory: Bytes::default(),
-            under_way: VecDeque::new(),
-            taken: Vec::new(),
+            home: HomeEntry::default(),
+            memory: TestBytes::default(),
+            in_flight: VecDeque::new(),
+            delivered: Vec::new(),
             reads: 0,
         }
     }
@@ -177,12 +177,12 @@ impl World {
 
     /// Runs a step at a node and puts its messages in flight. Returns false, without any change, if the step
     /// stalls.
-    fn step(&mut self, at: Node, event: Event<Message<Bytes>, Bytes>) -> bool {
+    fn step(&mut self, at: Node, event: Event<Message<TestBytes>, TestBytes>) -> bool {
         let before = match at {
             Node::Client(client) => Slot::Client(self.clients[usize::from(client.0)].clone()),
             Node::Home => Slot::Home(self.home.clone()),
         };
-        let (mut slot, mut done) = (before.clone(), Done::default());
+        let (mut slot, mut done) = (before.clone(), StepEffects::default());
         match self.rules.step(at, &mut slot, event.clone(), &mut done) {
             Ok(()) => {}
             Err(Refusal::Stall) => {
@@ -205,14 +205,14 @@ impl World {
             (Node::Home, Slot::Home(entry)) => self.home = entry,
             (Node::Client(_) | Node::Home, Slot::Client(_) | Slot::Home(_)) => panic!("a slot changes its kind"),
         }
-        self.under_way.extend(done.sent.into_iter().map(|(to, message)| UnderWay { from: at, to, message }));
+        self.in_flight.extend(done.sent.into_iter().map(|(to, message)| InFlight { from: at, to, message }));
         for access in done.accesses {
             self.access(&access);
         }
         true
     }
 
-    fn access(&mut self, access: &Access<Bytes>) {
+    fn access(&mut self, access: &Access<TestBytes>) {
         match access {
             Access::Write { set, data } => self.memory.merge(*data, *set),
             Access::WriteAll { data } => self.memory = *data,
@@ -224,12 +224,12 @@ impl World {
     }
 
     /// Runs an event at a client that can accept it.
-    fn at_client(&mut self, client: usize, event: Event<Message<Bytes>, Bytes>) {
+    fn at_client(&mut self, client: usize, event: Event<Message<TestBytes>, TestBytes>) {
         assert!(self.step(self::client(client), event), "client {client} is busy");
     }
 
     /// Starts a request at a client; its messages stay in flight.
-    pub(super) fn begin(&mut self, client: usize, request: Request<Bytes>) {
+    pub(super) fn begin(&mut self, client: usize, request: Request<TestBytes>) {
         self.answers[client] = None;
         self.at_client(client, Event::Asked(request));
     }
@@ -241,19 +241,19 @@ impl World {
 
     /// Delivers the oldest message between two nodes. Returns false if it must wait.
     pub(super) fn deliver(&mut self, from: Node, to: Node) -> bool {
-        let at = self.under_way.iter().position(|one| one.from == from && one.to == to);
+        let at = self.in_flight.iter().position(|one| one.from == from && one.to == to);
         let at = at.unwrap_or_else(|| panic!("nothing is under way from {from:?} to {to:?}"));
         self.deliver_at(at)
     }
 
     fn deliver_at(&mut self, at: usize) -> bool {
-        let one = self.under_way[at].clone();
+        let one = self.in_flight[at].clone();
         let is_taken = self.step(one.to, Event::Told { from: one.from, message: one.message.clone() });
         if is_taken {
             // Messages sent by the step are behind this index.
-            self.under_way.remove(at);
+            self.in_flight.remove(at);
             let to = one.to;
-            self.taken.push(one);
+            self.delivered.push(one);
             self.resume(to);
         }
         is_taken
@@ -272,13 +272,13 @@ impl World {
 
     /// Delivers all messages in flight: repeatedly the first that can be delivered.
     pub(super) fn run(&mut self) {
-        while !self.under_way.is_empty() {
-            let taken = (0..self.under_way.len()).any(|at| self.deliver_at(at));
-            assert!(taken, "nothing can arrive: {:?}", self.under_way);
+        while !self.in_flight.is_empty() {
+            let taken = (0..self.in_flight.len()).any(|at| self.deliver_at(at));
+            assert!(taken, "nothing can arrive: {:?}", self.in_flight);
         }
     }
 
-    pub(super) fn ask(&mut self, client: usize, request: Request<Bytes>) {
+    pub(super) fn ask(&mut self, client: usize, request: Request<TestBytes>) {
         self.begin(client, request);
         self.run();
     }
@@ -317,7 +317,7 @@ impl World {
 
     /// Number of delivered messages with bytes for the home, and the number of block bytes they carried.
     pub(super) fn carried(&self) -> (usize, usize) {
-        let carried = self.taken.iter().filter_map(|one| {
+        let carried = self.delivered.iter().filter_map(|one| {
             let (Message::Back { set, .. } | Message::Bytes { set, .. }) = one.message else { return None };
             Some(count(set)).filter(|count| *count > 0)
         });

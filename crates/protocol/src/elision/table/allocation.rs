@@ -1,27 +1,27 @@
 //! Allocation and eviction of rows: space for a launch's touches.
 
-use super::row::{Cell, Row};
-use super::{Table, Touch};
+use super::row::{TableCell, TableRow};
+use super::{CoherenceTable, Touch};
 use crate::elision::{Account, Boundary, BrokenElision, ModuleSet, State, Why};
 
-impl Table {
+impl CoherenceTable {
     /// Gives each touched structure a single row, as the most recent. Returns the rows evicted for it; `None` if
     /// the table has no space.
-    pub(super) fn make_room(&mut self, touches: &[Touch]) -> Option<Vec<Row>> {
+    pub(super) fn make_room(&mut self, touches: &[Touch]) -> Option<Vec<TableRow>> {
         for touch in touches {
-            let named = |row: &mut Row| row.has(touch);
-            let mut row = Row::new(touch.structure, self.modules);
+            let named = |row: &mut TableRow| row.has(touch);
+            let mut row = TableRow::new(touch.structure, self.modules);
             let before = self.rows.len();
-            self.rows.extract_if(.., named).for_each(|older| row.take_up(older));
+            self.rows.extract_if(.., named).for_each(|older| row.absorb(older));
             let is_new = self.rows.len() == before;
             if !is_new || self.modules().any(|module| touch.is_local(module)) {
                 self.rows.push(row);
             }
         }
         let mut evicted = Vec::new();
-        while self.entries_with(touches) > usize::from(self.config.rows) {
+        while self.max_entries_with(touches) > usize::from(self.config.rows) {
             let ignores_busy = self.broken == Some(BrokenElision::BusyRowEvicted);
-            let may_leave = |row: &Row| {
+            let may_leave = |row: &TableRow| {
                 let is_busy = self.modules().any(|module| self.busy(row, module));
                 !touches.iter().any(|touch| row.has(touch)) && (ignores_busy || !is_busy)
             };
@@ -32,8 +32,8 @@ impl Table {
     }
 
     /// Upper bound on the number of entries used by the rows, including the touched lines.
-    fn entries_with(&self, touches: &[Touch]) -> usize {
-        let most = |row: &Row| {
+    fn max_entries_with(&self, touches: &[Touch]) -> usize {
+        let most = |row: &TableRow| {
             let cells = self.modules().map(|module| {
                 let new = row.local(touches, module).limited(usize::from(self.config.ranges));
                 let mut all = row.cell(module).lines.clone();
@@ -46,7 +46,12 @@ impl Table {
     }
 
     /// Records the remains of the evicted rows: modules that still hold copies become untracked.
-    pub(super) fn leave(&mut self, evicted: Vec<Row>, boundary: &Boundary, why: &mut dyn FnMut(&Account)) {
+    pub(super) fn record_evictions(
+        &mut self,
+        evicted: Vec<TableRow>,
+        boundary: &Boundary,
+        why: &mut dyn FnMut(&Account),
+    ) {
         for row in evicted {
             for (module, operation) in boundary.iter() {
                 let before = row.cell(module).state;
@@ -67,15 +72,15 @@ impl Table {
 
     /// Clears the contents of rows that no running kernel uses.
     pub(super) fn forget_idle_rows(&mut self) {
-        let idle = |row: &Row| self.modules().all(|module| !self.busy(row, module));
+        let idle = |row: &TableRow| self.modules().all(|module| !self.busy(row, module));
         let idle: Vec<bool> = self.rows.iter().map(idle).collect();
         for (row, _) in self.rows.iter_mut().zip(idle).filter(|(_, idle)| *idle) {
-            row.cells.fill(Cell::default());
+            row.cells.fill(TableCell::default());
         }
     }
 
     /// Removes rows without contents in any module (III-C, "Removing Entries").
-    pub(super) fn tidy(&mut self) {
+    pub(super) fn remove_empty_rows(&mut self) {
         let broken = self.broken == Some(BrokenElision::LiveRowRemoved);
         let stays = |state: State| if broken { state.is_dirty() } else { state != State::NotPresent };
         self.rows.retain(|row| row.cells.iter().any(|cell| stays(cell.state)));
