@@ -12,7 +12,7 @@ use tombolo_machine::{Conflict, Form, Key};
 use tombolo_types::Clock;
 
 /// An option on an axis: a struct whose fields are the keys it reads.
-pub trait Keyed: Sized {
+pub trait AxisOption: Sized {
     /// The word used in a file.
     const WORD: &'static str;
     /// A one-line description for lists.
@@ -110,9 +110,9 @@ fn refuse_unread<A: Axis>(reader: &Reader<'_>, word: &str) -> Result<(), ConfigE
 }
 
 /// An axis in its recorded form: the option's word, or a table if the option has keys.
-pub(crate) struct Written<'a, A>(pub(crate) &'a A);
+pub(crate) struct AxisRecord<'a, A>(pub(crate) &'a A);
 
-impl<A: Axis> Serialize for Written<'_, A> {
+impl<A: Axis> Serialize for AxisRecord<'_, A> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (word, values) = self.0.written();
         if values.is_empty() {
@@ -164,7 +164,7 @@ macro_rules! option {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub struct $Name { $( $(#[doc = $doc])+ pub $field: $Type ),* }
 
-        impl $crate::axis::Keyed for $Name {
+        impl $crate::axis::AxisOption for $Name {
             const WORD: &'static str = $word;
             const ABOUT: &'static str = concat!($($about),+).trim_ascii_start();
             const KEYS: &'static [tombolo_machine::Key] = &[$(tombolo_machine::Key::optional::<$Type>(
@@ -204,26 +204,26 @@ macro_rules! axis {
         impl $Name {
             /// The word used in a file.
             pub fn word(&self) -> &'static str {
-                match self { $($Name::$Option(_) => <$Option as $crate::axis::Keyed>::WORD),+ }
+                match self { $($Name::$Option(_) => <$Option as $crate::axis::AxisOption>::WORD),+ }
             }
         }
 
         impl $crate::axis::Axis for $Name {
             fn options() -> Vec<tombolo_machine::spelling::OptionInfo> {
                 vec![$(tombolo_machine::spelling::OptionInfo {
-                    word: <$Option as $crate::axis::Keyed>::WORD,
-                    about: <$Option as $crate::axis::Keyed>::ABOUT,
-                    keys: tombolo_machine::section::names(<$Option as $crate::axis::Keyed>::KEYS),
+                    word: <$Option as $crate::axis::AxisOption>::WORD,
+                    about: <$Option as $crate::axis::AxisOption>::ABOUT,
+                    keys: tombolo_machine::section::names(<$Option as $crate::axis::AxisOption>::KEYS),
                 }),+]
             }
 
             fn keys() -> Vec<tombolo_machine::Key> {
-                [$(<$Option as $crate::axis::Keyed>::KEYS),+].concat()
+                [$(<$Option as $crate::axis::AxisOption>::KEYS),+].concat()
             }
 
             fn expected() -> &'static str {
                 static LIST: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
-                    let words = [$(<$Option as $crate::axis::Keyed>::WORD),+];
+                    let words = [$(<$Option as $crate::axis::AxisOption>::WORD),+];
                     format!("one of {}", words.map(|word| format!("{word:?}")).join(", "))
                 });
                 &LIST
@@ -233,15 +233,16 @@ macro_rules! axis {
                 word: &str,
                 reader: &tombolo_machine::section::Reader<'_>,
             ) -> Result<Option<Self>, tombolo_machine::ConfigError> {
-                $(if word == <$Option as $crate::axis::Keyed>::WORD {
-                    return <$Option as $crate::axis::Keyed>::read(reader).map(|option| Some($Name::$Option(option)));
+                $(if word == <$Option as $crate::axis::AxisOption>::WORD {
+                    return <$Option as $crate::axis::AxisOption>::read(reader)
+                        .map(|option| Some($Name::$Option(option)));
                 })+
                 Ok(None)
             }
 
             fn written(&self) -> (&'static str, Vec<(&'static str, tombolo_machine::quantity::Plain)>) {
                 match self { $($Name::$Option(option) => {
-                    (<$Option as $crate::axis::Keyed>::WORD, $crate::axis::Keyed::values(option))
+                    (<$Option as $crate::axis::AxisOption>::WORD, $crate::axis::AxisOption::values(option))
                 }),+ }
             }
 

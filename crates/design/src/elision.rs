@@ -26,7 +26,7 @@ option! {
         /// Kernels' statements to the command processor on their arrays.
         labels: Labelling = Labelling::Ranges,
         /// Reach of an L2 operation.
-        operations: Reached = Reached::Cache,
+        operations: OperationReach = OperationReach::Cache,
         /// Table's knowledge.
         table: Table = Table::Cpelide,
         /// Rows of the table. Source of the default: CPElide, section III-A: eight structures of eight kernels.
@@ -59,7 +59,7 @@ choice! {
 
 choice! {
     /// Reach of an L2 operation.
-    pub enum Reached {
+    pub enum OperationReach {
         /// The whole cache. Source: CPElide, section III.
         Cache = "cache",
         /// Only the lines in the rows that request the operation. Source: CPElide, section VI.
@@ -117,8 +117,8 @@ impl Cpelide {
     /// The table's sizes. `sharing`: see [`TableConfig::sharing`].
     pub fn config(&self, sharing: u8) -> TableConfig {
         let operations = match self.operations {
-            Reached::Cache => Operations::Cache,
-            Reached::Range => Operations::Range,
+            OperationReach::Cache => Operations::Cache,
+            OperationReach::Range => Operations::Range,
         };
         TableConfig { rows: self.entries, structures: self.structures, ranges: self.ranges, operations, sharing }
     }

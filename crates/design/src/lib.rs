@@ -41,7 +41,7 @@ mod settings;
 pub mod subscribed;
 pub mod write_policy;
 
-pub use axis::{Axis, Keyed};
+pub use axis::{Axis, AxisOption};
 pub use boundary::Boundary;
 pub use built::{Built, Unfit};
 pub use capacity::Capacity;
@@ -105,7 +105,7 @@ macro_rules! axes {
                 let mut fields = serializer.serialize_struct("DesignConfig", 3 + AXES.len())?;
                 fields.serialize_field("name", &self.name)?;
                 fields.serialize_field("description", &self.description)?;
-                $(fields.serialize_field(stringify!($axis), &axis::Written(&self.$axis))?;)+
+                $(fields.serialize_field(stringify!($axis), &axis::AxisRecord(&self.$axis))?;)+
                 fields.serialize_field("promises", &self.promises.print())?;
                 fields.end()
             }

@@ -2,7 +2,7 @@
 
 use crate::DesignConfig;
 use crate::axis::{axis, option};
-use crate::subscribed::Subscribed;
+use crate::subscribed::ManualSubscriptions;
 use tombolo_machine::{Conflict, MachineConfig, choice};
 use tombolo_protocol::Class;
 use tombolo_protocol::options::Choice;
@@ -89,7 +89,7 @@ option! {
         subscriptions: Subscriptions = Subscriptions::Automatic,
         /// For `manual`: arrays, or byte ranges in arrays, with the GPUs that subscribe to their pages. All other
         /// pages are unpublished, at their first touch. Source: GPS, section 4: cuMemAdvise.
-        by_hand: Subscribed = Subscribed::NOTHING,
+        by_hand: ManualSubscriptions = ManualSubscriptions::NOTHING,
         /// Iterations with tracked accesses, including all work before the first. An iteration is the shortest
         /// stretch of launches that repeats over at least half of the program. Source of the default: GPS, section
         /// 4, Listing 1.

@@ -13,7 +13,7 @@ static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 /// Manual subscriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Subscribed(&'static str);
+pub struct ManualSubscriptions(&'static str);
 
 /// A byte range in an array, with the subscribers to the range's pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +26,13 @@ pub struct Part {
     pub gpus: Vec<u8>,
 }
 
-impl Subscribed {
+impl ManualSubscriptions {
     /// No published pages.
-    pub const NOTHING: Subscribed = Subscribed("nothing");
+    pub const NOTHING: ManualSubscriptions = ManualSubscriptions("nothing");
 
     /// The parts, in order.
     pub fn parts(self) -> Vec<Part> {
-        if self == Subscribed::NOTHING { Vec::new() } else { parts(self.0).unwrap_or_default() }
+        if self == ManualSubscriptions::NOTHING { Vec::new() } else { parts(self.0).unwrap_or_default() }
     }
 }
 
@@ -57,20 +57,20 @@ fn part(text: &str) -> Option<Part> {
     is_whole.then(|| Part { array: array.to_owned(), bytes, gpus })
 }
 
-impl Quantity for Subscribed {
+impl Quantity for ManualSubscriptions {
     const EXPECTED: &'static str = "arrays with the GPUs that subscribe to them, such as \"x[0..4096]: 0 1; y: 0 1 2\" (bytes of \
                                     the array), or \"nothing\"";
     const FORM: Form = Form::Text;
 
-    fn parse(text: &str, _: Clock) -> Option<Subscribed> {
-        if text != Subscribed::NOTHING.0 {
+    fn parse(text: &str, _: Clock) -> Option<ManualSubscriptions> {
+        if text != ManualSubscriptions::NOTHING.0 {
             parts(text)?;
         }
         let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = texts.get(text).copied();
         let kept = known.unwrap_or_else(|| Box::leak(text.to_owned().into_boxed_str()));
         texts.insert(kept);
-        Some(Subscribed(kept))
+        Some(ManualSubscriptions(kept))
     }
 
     fn print(&self) -> Plain {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Option<Vec<Part>> {
-        Subscribed::parse(text, Clock::from_hz(1_000_000_000)).map(Subscribed::parts)
+        ManualSubscriptions::parse(text, Clock::from_hz(1_000_000_000)).map(ManualSubscriptions::parts)
     }
 
     #[test]
