@@ -9,19 +9,19 @@ use crate::tree::{Leaf, Table};
 /// Reattributes an `error` from reading `tree` to the value whose replacement caused it: a setting, or else a value
 /// in a file that builds on the file with the error.
 pub(crate) fn blamed<T: Described>(tree: &Table, error: ConfigError) -> ConfigError {
-    let Some((place, key)) = where_from(&error) else { return error };
+    let Some((place, key)) = blamable_value(&error) else { return error };
     let leaves = tree.leaves();
     let is_setting = |leaf: &Leaf| matches!(leaf.place, Place::Setting(_));
     let is_gone = |paths: &[&str]| {
         let mut before = tree.clone();
         paths.iter().for_each(|path| before.restore(path));
-        read::<T>(&before).err().is_none_or(|other| where_from(&other).is_none_or(|(_, other)| other != key))
+        read::<T>(&before).err().is_none_or(|other| blamable_value(&other).is_none_or(|(_, other)| other != key))
     };
     let settings = || leaves.iter().filter(|(_, leaf)| is_setting(leaf));
     let is_above = |leaf: &Leaf| leaf.below.is_some() && !is_setting(leaf) && file(&leaf.place) != file(place);
     let overlaid = leaves.iter().filter(|(_, leaf)| is_above(leaf));
     if let Some((path, leaf)) = settings().chain(overlaid).find(|(path, _)| is_gone(&[path])) {
-        return beside(path, leaf, error);
+        return reattribute(path, leaf, error);
     }
     let all: Vec<&str> = settings().map(|(path, _)| path.as_str()).collect();
     if all.len() > 1 && is_gone(&all) {
@@ -29,13 +29,13 @@ pub(crate) fn blamed<T: Described>(tree: &Table, error: ConfigError) -> ConfigEr
             Place::Setting(text) => text.to_string(),
             line @ Place::Line { .. } => line.to_string(),
         });
-        return at(Place::Setting(texts.collect::<Vec<_>>().join(", ").into()), error);
+        return with_place(Place::Setting(texts.collect::<Vec<_>>().join(", ").into()), error);
     }
     error
 }
 
 /// The place and the key of a wrong file value: a value wrong by itself, or in conflict with other values.
-fn where_from(error: &ConfigError) -> Option<(&Place, &str)> {
+fn blamable_value(error: &ConfigError) -> Option<(&Place, &str)> {
     match error {
         ConfigError::Value { place, key, .. } | ConfigError::Refused { place, key, .. } => {
             matches!(place, Place::Line { .. }).then_some((place, key))
@@ -52,7 +52,7 @@ fn file(place: &Place) -> Option<&str> {
 }
 
 /// The error, reattributed to the value at `path`, with the original place in its reason.
-fn beside(path: &str, leaf: &Leaf, error: ConfigError) -> ConfigError {
+fn reattribute(path: &str, leaf: &Leaf, error: ConfigError) -> ConfigError {
     let (place, key, value, reason) = match error {
         ConfigError::Value { place, key, value, expected } => (place, key, value, format!("expected {expected}")),
         ConfigError::Refused { place, key, value, reason } => (place, key, value, reason),
@@ -67,7 +67,7 @@ fn beside(path: &str, leaf: &Leaf, error: ConfigError) -> ConfigError {
 }
 
 /// The same error, reported at a different place.
-fn at(place: Place, error: ConfigError) -> ConfigError {
+fn with_place(place: Place, error: ConfigError) -> ConfigError {
     match error {
         ConfigError::Value { key, value, expected, .. } => ConfigError::Value { place, key, value, expected },
         ConfigError::Refused { key, value, reason, .. } => ConfigError::Refused { place, key, value, reason },

@@ -5,7 +5,7 @@ use crate::error::{ConfigError, Place, near};
 use crate::machine::MachineConfig;
 use crate::preset::Preset;
 use crate::section::Key;
-use crate::spelling::{self, AxisInfo, Spelled};
+use crate::spelling::{self, AxisInfo, FullSpelling};
 use crate::tree::{self, Leaf, Table};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -111,7 +111,7 @@ pub fn list<T: Described>() -> Vec<Listed> {
 }
 
 /// A tree, together with notices about its spelling.
-type WithNotes = (Table, Vec<String>);
+type AnnotatedTree = (Table, Vec<String>);
 
 impl<T: Described> Description<T> {
     /// The description called `name`: a preset, or the path to a `.toml` file.
@@ -121,7 +121,7 @@ impl<T: Described> Description<T> {
     pub fn named(name: &str) -> Result<Description<T>, ConfigError> {
         /// Presets already read, by kind and name, with their notices. Experiments name some presets thousands of
         /// times.
-        static READ: Mutex<BTreeMap<(&str, &str), WithNotes>> = Mutex::new(BTreeMap::new());
+        static READ: Mutex<BTreeMap<(&str, &str), AnnotatedTree>> = Mutex::new(BTreeMap::new());
         let preset = T::presets().iter().find(|preset| preset.name == name);
         let key = preset.map(|preset| (T::KIND, preset.name));
         let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +139,12 @@ impl<T: Described> Description<T> {
     /// The description in `text`, called `name` in errors. `base` names presets or files relative to the current
     /// folder.
     pub fn parse(name: &str, text: &str) -> Result<Description<T>, ConfigError> {
-        let file = File { label: name.into(), name: name.to_owned(), text: text.to_owned(), folder: PathBuf::new() };
+        let file = DescriptionFile {
+            label: name.into(),
+            name: name.to_owned(),
+            text: text.to_owned(),
+            folder: PathBuf::new(),
+        };
         let mut notes = Vec::new();
         let tree = build::<T>(&file, 0, &mut notes)?;
         Ok(Description { tree, notes, described: PhantomData })
@@ -149,7 +154,7 @@ impl<T: Described> Description<T> {
     /// wrong value is reported when the description is checked.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ConfigError> {
         let setting: Arc<str> = format!("{path}={value}").into();
-        let Spelled { path, note } = spelling::in_full::<T>(inner::<T>(path));
+        let FullSpelling { path, note } = spelling::in_full::<T>(inner::<T>(path));
         refuse_unknown_path::<T>(&path, &setting)?;
         self.refuse_absent_section(&path, &setting)?;
         self.notes.extend(note.map(|note| format!("setting {setting}: {note}")));
@@ -161,7 +166,7 @@ impl<T: Described> Description<T> {
 
     /// The key at `path`, in any accepted spelling.
     pub fn key(path: &str) -> Option<Key> {
-        let Spelled { path, .. } = spelling::in_full::<T>(inner::<T>(path));
+        let FullSpelling { path, .. } = spelling::in_full::<T>(inner::<T>(path));
         let in_section = |(section, keys): (&'static str, &'static [Key])| {
             keys.iter().find(|key| key.path(section) == path).copied()
         };
@@ -191,7 +196,7 @@ impl<T: Described> Description<T> {
 
     /// Undoes a setting for a key that the axis's chosen option does not read; returns true if the key was unread.
     pub fn drop_if_unread(&mut self, path: &str) -> bool {
-        let Spelled { path, .. } = spelling::in_full::<T>(inner::<T>(path));
+        let FullSpelling { path, .. } = spelling::in_full::<T>(inner::<T>(path));
         let Some((section, key)) = path.split_once('.') else { return false };
         let Some(axis) = AxisInfo::named::<T>(section) else { return false };
         let kind = self.tree.find(&format!("{section}.{}", spelling::KIND)).map(|kind| kind.text().to_owned());
@@ -289,7 +294,7 @@ pub fn tops<T: Described>() -> Vec<String> {
 }
 
 /// A description file's text before it is parsed.
-struct File {
+struct DescriptionFile {
     /// The label used for the file in errors.
     label: Arc<str>,
     /// The user-visible name, unless the file gives a different name.
@@ -299,10 +304,15 @@ struct File {
     folder: PathBuf,
 }
 
-fn open<T: Described>(name: &str, folder: Option<&Path>) -> Result<File, ConfigError> {
+fn open<T: Described>(name: &str, folder: Option<&Path>) -> Result<DescriptionFile, ConfigError> {
     if let Some(preset) = T::presets().iter().find(|preset| preset.name == name) {
         let label = format!("preset {}s/{name}.toml", T::KIND).into();
-        return Ok(File { label, name: name.to_owned(), text: preset.text.to_owned(), folder: PathBuf::new() });
+        return Ok(DescriptionFile {
+            label,
+            name: name.to_owned(),
+            text: preset.text.to_owned(),
+            folder: PathBuf::new(),
+        });
     }
     if !name.ends_with(".toml") {
         let known: Vec<String> = T::presets().iter().map(|preset| preset.name.to_owned()).collect();
@@ -313,7 +323,7 @@ fn open<T: Described>(name: &str, folder: Option<&Path>) -> Result<File, ConfigE
     let text = read_file(&path)?;
     let stem = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    Ok(File { label: path.to_string_lossy().into(), name: stem, text, folder })
+    Ok(DescriptionFile { label: path.to_string_lossy().into(), name: stem, text, folder })
 }
 
 fn read_file(path: &Path) -> Result<String, ConfigError> {
@@ -331,7 +341,7 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
 }
 
 /// Builds the tree for `file`, overlaid on its base's tree.
-fn build<T: Described>(file: &File, depth: usize, notes: &mut Vec<String>) -> Result<Table, ConfigError> {
+fn build<T: Described>(file: &DescriptionFile, depth: usize, notes: &mut Vec<String>) -> Result<Table, ConfigError> {
     let mut tree = Table::parse(&file.label, &file.text)?;
     spelling::write_out::<T>(&mut tree, notes);
     let name = Leaf { text: file.name.clone(), place: tree.place.clone(), source: String::new(), below: None };

@@ -86,23 +86,23 @@ fn nearest(above: u128, below: u64) -> u64 {
 
 /// `units × F` identical units: all whole units within the product, at least one, and each unit's size relative to
 /// an unscaled unit. The total is exactly the fraction `F`.
-struct Units {
+struct ScaledUnits {
     count: u16,
     /// Each unit's share is `above / below` of the original.
     above: u64,
     below: u64,
 }
 
-impl Units {
-    fn scaled(units: u16, scale: Scale) -> Units {
+impl ScaledUnits {
+    fn scaled(units: u16, scale: Scale) -> ScaledUnits {
         let total = u64::from(units) * scale.numerator();
         let count = u16::try_from(total / scale.denominator()).unwrap_or(units).max(1);
-        Units { count, above: total, below: scale.denominator() * u64::from(count) }
+        ScaledUnits { count, above: total, below: scale.denominator() * u64::from(count) }
     }
 
     /// A single unit, made slower.
-    fn one(scale: Scale) -> Units {
-        Units::scaled(1, scale)
+    fn one(scale: Scale) -> ScaledUnits {
+        ScaledUnits::scaled(1, scale)
     }
 
     /// A unit's share of a count or rate: rounded to nearest, at least 1.
@@ -141,7 +141,7 @@ fn power_of_two_below(bytes: u64) -> u64 {
 
 /// Scales a memory: fewer channels, a lower total rate, and a capacity in whole pages.
 fn shrink_memory(memory: &mut DramConfig, page_bytes: u64, scale: Scale) {
-    memory.channels = Units::scaled(memory.channels, scale).count;
+    memory.channels = ScaledUnits::scaled(memory.channels, scale).count;
     memory.rate = rate(memory.rate, scale);
     memory.bytes = in_grains(memory.bytes, page_bytes, scale);
 }
@@ -194,7 +194,7 @@ impl MachineConfig {
     fn shrink_l2(&mut self, scale: Scale) {
         let line = self.line.bytes();
         let l2 = &mut self.l2;
-        let slices = Units::scaled(l2.slices, scale);
+        let slices = ScaledUnits::scaled(l2.slices, scale);
         l2.slices = slices.count;
         l2.bytes = in_grains(l2.bytes, u64::from(slices.count) * u64::from(l2.ways) * line, scale);
         l2.mshrs = u32::try_from(slices.share(l2.mshrs.into())).unwrap_or(l2.mshrs);
@@ -224,7 +224,7 @@ impl MachineConfig {
         let (line, page) = (self.line.bytes(), self.page_bytes);
         if let Some(cpu) = &mut self.cpu {
             cpu.outstanding = count(cpu.outstanding, scale);
-            cpu.issue_cycles = Units::one(scale).stretch(cpu.issue_cycles);
+            cpu.issue_cycles = ScaledUnits::one(scale).stretch(cpu.issue_cycles);
         }
         if let Some(llc) = &mut self.llc {
             let ways = u64::from(llc.ways);

@@ -43,7 +43,7 @@ impl AxisInfo {
 }
 
 /// The full spelling for a path from a file or setting.
-pub(crate) struct Spelled {
+pub(crate) struct FullSpelling {
     /// The full path.
     pub(crate) path: String,
     /// A notice with the current spelling, if the path was written in an earlier spelling.
@@ -51,12 +51,12 @@ pub(crate) struct Spelled {
 }
 
 /// Converts `path` to the full spelling.
-pub(crate) fn in_full<T: Described>(path: &str) -> Spelled {
+pub(crate) fn in_full<T: Described>(path: &str) -> FullSpelling {
     let alias = T::aliases().iter().find(|(earlier, _)| *earlier == path);
     let today = alias.map_or(path, |(_, today)| today);
     let note = alias.map(|(earlier, today)| format!("key {earlier} of a {} is now {today}", T::KIND));
     let path = if AxisInfo::named::<T>(today).is_some() { format!("{today}.{KIND}") } else { today.to_owned() };
-    Spelled { path, note }
+    FullSpelling { path, note }
 }
 
 /// The path as shown in errors: an axis appears under its own name.
@@ -77,7 +77,7 @@ pub(crate) fn write_out<T: Described>(tree: &mut Table, notes: &mut Vec<String>)
     let spelled: Vec<(String, String, Leaf)> = leaves
         .into_iter()
         .filter_map(|(key, leaf)| {
-            let Spelled { path, note } = in_full::<T>(&key);
+            let FullSpelling { path, note } = in_full::<T>(&key);
             notes.extend(note.map(|note| format!("{}: {note}", leaf.place)));
             (path != key).then_some((key, path, leaf))
         })
