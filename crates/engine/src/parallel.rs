@@ -170,7 +170,7 @@ impl<'a, 's, P: Partition> Workers<'a, 's, P> {
         self.put_back(share);
     }
 
-    /// Time when the earliest event waits.
+    /// Time of the earliest waiting event.
     fn start(&self) -> Ps {
         let earliest = self.earliest.iter().map(|earliest| earliest.0.load(Ordering::Relaxed));
         earliest.min().map_or(Ps::NEVER, Ps)
@@ -203,7 +203,7 @@ impl<'a, 's, P: Partition> Workers<'a, 's, P> {
         }
     }
 
-    /// Removes the partitions of thread `worker` from the table.
+    /// Removes the partitions of thread `worker` from the shared state.
     fn take_share(&self, worker: usize, parties: usize) -> Share<'a, P> {
         let mut shared = self.shared();
         let SharedState { seats, owners, .. } = &mut *shared;
@@ -217,7 +217,7 @@ impl<'a, 's, P: Partition> Workers<'a, 's, P> {
         share
     }
 
-    /// Returns a share to the table.
+    /// Returns a share to the shared state.
     fn put_back(&self, share: Share<'a, P>) {
         let mut shared = self.shared();
         for (index, partition, lane) in share.into_seats() {
@@ -234,7 +234,7 @@ impl<'a, 's, P: Partition> Workers<'a, 's, P> {
     }
 
     fn shared(&self) -> MutexGuard<'_, SharedState<'a, 's, P>> {
-        // No handler runs while the table is locked.
+        // No handler runs while the shared state is locked.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -249,8 +249,8 @@ impl<P: Partition> SharedState<'_, '_, P> {
         self.give(owners, groups);
     }
 
-    /// Redistributes the partitions, all returned to the table, by load since the last review. `windows`: total for the
-    /// run so far. Returns true if the run continues with a different thread count instead.
+    /// Redistributes the partitions, all returned to the shared state, by load since the last review. `windows`: total
+    /// for the run so far. Returns true if the run continues with a different thread count instead.
     fn review(&mut self, groups: &[u16], windows: u64) -> bool {
         let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
         let events = lanes.map(|lane| lane.events).collect();

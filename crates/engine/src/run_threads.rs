@@ -56,7 +56,7 @@ pub(crate) struct RunThreads<'a> {
     loads: Vec<u64>,
     /// Maximum thread count while foreign processes occupy the cores.
     share: usize,
-    /// Number of reviews for which this maximum applies further.
+    /// Number of further reviews for which this maximum applies.
     shared: u64,
     /// Number of reviews for which the maximum will apply when the cores are found occupied again.
     shared_next: u64,

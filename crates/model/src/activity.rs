@@ -11,7 +11,7 @@ use tombolo_types::Ps;
 pub struct Sample {
     /// Time of the sample.
     pub at: Ps,
-    /// Warps in progress, in all SMs of the module.
+    /// Warps that have not ended, in all SMs of the module.
     pub warps: u32,
     /// Misses in flight from the module's L1s.
     pub misses: u32,

@@ -310,7 +310,7 @@ impl Controller {
         parts.send_to_groups(self.id, Message::Act { action, extent, counted, act });
     }
 
-    /// A group of slices has finished in a phase.
+    /// A group of slices has finished its part of a phase.
     fn group_acted<C: Below<D>, D: Contents>(
         &mut self,
         act: u32,
@@ -385,7 +385,7 @@ impl Controller {
         }
     }
 
-    /// An awaited part in a phase has completed.
+    /// An awaited part of a phase has completed.
     fn part_done<C: Below<D>, D: Contents>(&mut self, join: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.joins[join as usize];
         let join = entry.as_mut().expect("a join is kept until its parts are done");
@@ -418,7 +418,7 @@ impl Controller {
         }
     }
 
-    /// A member has finished in the current phase of this controller's plan.
+    /// A member has finished its part of a phase in this controller's plan.
     fn acted<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = self.collections[collection as usize].as_mut();
         if entry.expect("a plan is kept until it is done").collector.acknowledge() {

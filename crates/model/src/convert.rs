@@ -111,8 +111,8 @@ pub fn tree(machine: &MachineConfig) -> tree::TreeConfig {
 }
 
 /// Number of GPUs whose output and input ports at the switch are separate components. `host` includes a coherent host
-/// attached to the switch. Zero if the GPUs share a medium, tree uplinks, or a lane-turning decision (`turns`), or if
-/// no packet crosses the switch.
+/// attached to the switch. Zero if the GPUs share a medium or tree uplinks, have a link per pair, or turn lanes
+/// (`turns`), or if no packet crosses the switch.
 pub fn ways(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
     let inside = machine.coherent_host().is_some_and(|config| host && config.link.through == HostPath::Fabric);
     let members = machine.topology.gpus + u8::from(inside);

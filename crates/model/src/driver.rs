@@ -510,7 +510,7 @@ impl Driver {
         }
     }
 
-    /// A part in a step has completed.
+    /// A part of a step has completed.
     fn part_done<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let Some(running) = self.running.get_mut(&page) else {
             return assert!(!self.paging.awaits_map(), "{page:?}: nobody waits for that");

@@ -258,7 +258,7 @@ impl Below {
         self.inside.sum().saturating_add(self.link)
     }
 
-    /// Scales the time to a load that waited only for `part` in total.
+    /// Share of this time for a load that waited only for `part` of the total.
     #[inline]
     #[must_use]
     pub fn share(self, part: u32) -> Below {

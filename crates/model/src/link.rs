@@ -9,9 +9,9 @@ use tombolo_types::{Bytes, Ps, Rate, Serializer};
 /// A packet's purpose, for the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Traffic {
-    /// A packet carrying bytes from memory.
+    /// A packet that carries bytes of memory.
     Data {
-        /// Number of grains in the line.
+        /// Number of grains carried.
         grains: u32,
     },
     /// A request, an acknowledgment, or an invalidation.

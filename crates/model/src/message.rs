@@ -166,7 +166,8 @@ pub enum Message<D: Contents> {
     },
     /// To a slice: a request from an SM in its module.
     Local(LineRequest<D>),
-    /// To a slice, or a controller for the control packets: the first part of a packet arrives over the links.
+    /// To a slice, or a controller for the control packets: a packet arrives over the links, before it has passed the
+    /// ingress of the module's port.
     Arrive {
         /// Source, target and size.
         route: Route,

@@ -86,7 +86,7 @@ pub enum Packet<D: Contents> {
         /// Module that performed the atomic.
         by: ModuleId,
     },
-    /// A phase in an acquire or release.
+    /// A phase of an acquire or release.
     Act {
         /// The action.
         action: Action,
@@ -100,7 +100,7 @@ pub enum Packet<D: Contents> {
         /// Number of the collection.
         collection: u32,
     },
-    /// Part in a copy between memories.
+    /// Part of a copy between memories.
     Chunk(Chunk),
     /// A message between two slices with blocks.
     Told(Told),

@@ -95,7 +95,7 @@ impl PageTable {
         PageTable { placement: Placement::At(module), page_shift: shift(lines_per_page) }
     }
 
-    /// Pages with the present size, all placed at one module.
+    /// A table with equal page size, and all pages placed at one module.
     pub fn all_at(&self, module: ModuleId) -> PageTable {
         PageTable { placement: Placement::At(module), page_shift: self.page_shift }
     }

@@ -94,7 +94,7 @@ counters! {
             read_hits,
             /// Reads from other modules.
             remote_reads,
-            /// Hits among the reads from different modules.
+            /// Hits among the reads from other modules.
             remote_read_hits,
             /// Reads merged into a pending miss.
             merges,

@@ -1,4 +1,4 @@
-//! A program's description for its data: named arrays, and the host's accesses to arrays between two commands.
+//! A program's description of its data: named arrays, and the host's accesses to arrays between two commands.
 
 use crate::address::{Line, LineSize};
 use std::ops::Range;
@@ -10,9 +10,9 @@ pub struct ArrayInfo {
     pub name: String,
     /// Virtual address of the first byte.
     pub base: u64,
-    /// Total size for all elements in bytes.
+    /// Total size of the elements in bytes.
     pub bytes: u64,
-    /// Size per element in bytes, if known.
+    /// Size of one element in bytes, if known.
     pub element: Option<u32>,
 }
 

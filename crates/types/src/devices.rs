@@ -1,4 +1,4 @@
-//! Devices for the execution of a kernel.
+//! Devices on which a kernel runs: the whole machine, some GPUs, or some modules.
 
 use crate::device_set::{DeviceId, DeviceSet, GpuSet, ModuleSet};
 use crate::id::{GpuId, ModuleId};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Set of threads synchronised with an operation. Source: PTX ISA, memory consistency model.
+/// Set of threads that an operation synchronises with. Source: PTX ISA, memory consistency model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// Threads in the same CTA.
@@ -24,7 +24,7 @@ pub enum Semantics {
     Relaxed,
     /// Later operations stay behind this operation.
     Acquire,
-    /// Earlier operations stay in front of this operation.
+    /// Earlier operations stay ahead of this operation.
     Release,
     /// Acquire and release.
     AcquireRelease,
