@@ -14,7 +14,7 @@
 //! is performed by its whole GPU: [`reach`].
 
 use crate::coherence::Protocol;
-use crate::elision::{self, BrokenElision, Holds, Operation, Turn};
+use crate::elision::{self, BrokenElision, Holds, InvalidationTurn, Operation};
 use crate::options::{Facts, Options};
 use crate::plan::{Action, Members, Phase, Plan, Sync};
 use crate::topology::{Class, ModuleSet, Topology};
@@ -108,9 +108,9 @@ impl Steps {
         };
         let invalidates = |operation: &Operation, turn| operation.invalidate.is_some() && operation.turn == turn;
         Steps {
-            acquire: at(&|operation| invalidates(operation, Turn::BeforeFlushes)),
+            acquire: at(&|operation| invalidates(operation, InvalidationTurn::BeforeFlushes)),
             release: at(&|operation| operation.flush.is_some()),
-            acquire_after: at(&|operation| invalidates(operation, Turn::AfterFlushes)),
+            acquire_after: at(&|operation| invalidates(operation, InvalidationTurn::AfterFlushes)),
             ..Steps::NOTHING
         }
     }
@@ -209,9 +209,9 @@ mod tests {
             turn,
         };
         let modules = vec![
-            operation(true, true, Turn::AfterFlushes),
-            operation(false, false, Turn::BeforeFlushes),
-            operation(true, false, Turn::BeforeFlushes),
+            operation(true, true, InvalidationTurn::AfterFlushes),
+            operation(false, false, InvalidationTurn::BeforeFlushes),
+            operation(true, false, InvalidationTurn::BeforeFlushes),
         ];
         let steps = Steps::of(&Boundary { modules }, &THREE, Reach::Module);
         assert_eq!(run(steps), [(2, "invalidate"), (0, "drain"), (0, "invalidate")]);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_flush_waits_for_at_homes_it_waits_for_at_all_of_them() {
+    fn a_flush_drains_invalidations_at_every_home() {
         let protocol: Nhcc = Nhcc::new(Options::default());
         let steps = Steps::of(&flush_of(1, 3), &THREE, Reach::Module);
         let waits = [0, 1, 2].map(|home| (home, "drain invalidations"));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn where_l2s_hold_lines_for_others_of_their_gpu_all_of_it_act() {
+    fn an_operation_covers_the_whole_gpu_if_l2s_hold_lines_for_each_other() {
         let (two, options) = (Machine(2, 2), Options::default());
         let on = |gpus, name| reach(gpus, catalogue::facts(name).expect("it ships"), &options);
         let software = on(2, "software-hierarchical");

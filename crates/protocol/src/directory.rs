@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_is_tracked_an_entry_outlives_its_last_sharer() {
+    fn with_full_tracking_an_entry_outlives_its_last_sharer() {
         let none = Sharers::default();
         let rows = [
             (None, Access::LineHere, Some(none), none),

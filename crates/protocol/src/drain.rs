@@ -266,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_of_one_gpu_leaves_alone_what_has_left_it() {
+    fn a_gpu_drain_ignores_messages_that_have_left_the_gpu() {
         assert_eq!(awaited(Action::DrainStores(Scope::Gpu)), [Pool::Stores]);
         assert_eq!(awaited(Action::DrainInvalidations(Scope::Gpu)), [Pool::Invalidations]);
         assert_eq!(awaited(Action::PassOnStores), [Pool::StoresBeyond, Pool::ForwardedStores]);
     }
 
     #[test]
-    fn a_drain_of_the_system_waits_for_all_of_its_kind() {
+    fn a_system_drain_waits_for_every_pool_of_its_kind() {
         assert_eq!(awaited(Action::DrainStores(Scope::Sys)), Pool::ALL[..4]);
         assert_eq!(awaited(Action::AwaitStores), Pool::ALL[..4]);
         assert_eq!(awaited(Action::DrainInvalidations(Scope::Sys)), Pool::ALL[4..]);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_rule_takes_the_wait_for_loads_from_its_own_operations_alone() {
+    fn a_broken_rule_removes_the_wait_for_loads_only_from_its_own_operations() {
         let release = Order::new(Semantics::Release, Scope::Gpu);
         let awaits = |rule, operation| list_with(Some(rule), operation, release).contains(&Stage::AwaitLoads);
         let of = |rule| {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_issues_has_one_stage() {
+    fn an_operation_that_only_issues_has_one_stage() {
         use Semantics::{Acquire, AcquireRelease, Relaxed, Release, SequentiallyConsistent, Weak};
         for semantics in [Weak, Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent] {
             for scope in [Scope::Cta, Scope::Gpu, Scope::Sys] {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_acquires_only_where_it_says_so() {
+    fn a_wait_acquires_only_with_acquire_semantics() {
         assert_eq!(list(Operation::Wait, Semantics::Relaxed, Scope::Sys), [Stage::Issue, Stage::AwaitResult]);
         assert_eq!(
             list(Operation::Wait, Semantics::Acquire, Scope::Sys),

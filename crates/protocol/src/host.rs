@@ -343,7 +343,7 @@ mod tests {
 
     /// A host that logs each action requested from it.
     #[derive(Default)]
-    struct Log {
+    struct ActionLog {
         told: Vec<String>,
         /// Properties of the arriving request: read or not, behind a waiting store, and lacking a credit.
         is_read: bool,
@@ -377,13 +377,13 @@ mod tests {
         }
     }
 
-    impl Log {
+    impl ActionLog {
         fn tell(&mut self, what: String) {
             self.told.push(what);
         }
     }
 
-    impl Arrival for Log {
+    impl Arrival for ActionLog {
         type Lack = ();
 
         fn is_read(&self) -> bool {
@@ -412,7 +412,7 @@ mod tests {
         }
     }
 
-    impl Filling for Log {
+    impl Filling for ActionLog {
         type Waiter = Reader;
         type Held = std::vec::IntoIter<Reader>;
 
@@ -439,7 +439,7 @@ mod tests {
         }
     }
 
-    impl Resuming for Log {
+    impl Resuming for ActionLog {
         type Held = ();
         type Item = u32;
 
@@ -476,7 +476,7 @@ mod tests {
         }
     }
 
-    impl Region for Log {
+    impl Region for ActionLog {
         fn step(&mut self) {
             self.tell("region".to_owned());
         }
@@ -486,7 +486,7 @@ mod tests {
         }
     }
 
-    impl WriteBack for Log {
+    impl WriteBack for ActionLog {
         fn write_back(&mut self) -> Tried {
             if self.stalls { Tried::Stalled } else { Tried::Taken }
         }
@@ -501,9 +501,9 @@ mod tests {
     }
 
     #[test]
-    fn a_request_parks_behind_the_parked_and_where_it_is_refused() {
+    fn a_request_parks_behind_parked_requests_or_when_refused() {
         let told = |has_parked, stalls, rule| {
-            let mut log = Log { has_parked, stalls, ..Log::default() };
+            let mut log = ActionLog { has_parked, stalls, ..ActionLog::default() };
             take(&hmg(rule), &mut log).expect("nothing is lacking");
             log.told
         };
@@ -514,26 +514,26 @@ mod tests {
     }
 
     #[test]
-    fn nothing_passes_a_store_of_its_channel_that_waits_for_a_credit() {
-        let told = |log: Log, rule| {
+    fn no_request_overtakes_a_store_of_its_channel_that_waits_for_a_credit() {
+        let told = |log: ActionLog, rule| {
             let mut log = log;
             if take(&hmg(rule), &mut log).expect("nothing is lacking") == Taken::Waits {
                 log.tell("wait".to_owned());
             }
             log.told
         };
-        let behind = |is_read| Log { is_read, follows_waiting: true, has_parked: true, ..Log::default() };
-        assert_eq!(told(Log { lacks_credit: true, ..Log::default() }, None), ["wait"]);
-        assert_eq!(told(Log { lacks_credit: true, has_parked: true, ..Log::default() }, None), ["park"]);
+        let behind = |is_read| ActionLog { is_read, follows_waiting: true, has_parked: true, ..ActionLog::default() };
+        assert_eq!(told(ActionLog { lacks_credit: true, ..ActionLog::default() }, None), ["wait"]);
+        assert_eq!(told(ActionLog { lacks_credit: true, has_parked: true, ..ActionLog::default() }, None), ["park"]);
         assert_eq!([true, false].map(|is_read| told(behind(is_read), None)), [["wait"], ["wait"]]);
         let broken = Some(BrokenRule::LoadPassesStore);
         assert_eq!([true, false].map(|is_read| told(behind(is_read), broken)), [["park"], ["wait"]]);
     }
 
     #[test]
-    fn each_waiter_is_given_what_came_and_waits_for_the_rest() {
+    fn each_waiter_receives_arrived_bytes_and_waits_for_the_rest() {
         let waiting = vec![Reader { name: 'a', mask: Mask(0b11) }, Reader { name: 'b', mask: Mask(0b100) }];
-        let mut log = Log { missing: Mask(0b110), waiting, ..Log::default() };
+        let mut log = ActionLog { missing: Mask(0b110), waiting, ..ActionLog::default() };
         assert!(fill(&hmg(None), &mut log, Mask(0b1)).is_none());
         assert_eq!(log.told, ["install", "release false", "serve a 1 false"]);
         assert_eq!(log.waiting, [Reader { name: 'a', mask: Mask(0b10) }, Reader { name: 'b', mask: Mask(0b100) }]);
@@ -546,24 +546,25 @@ mod tests {
     #[test]
     fn a_fill_that_forgets_others_serves_the_first() {
         let waiting = ['a', 'b', 'c'].map(|name| Reader { name, mask: Mask(1) }).to_vec();
-        let mut log = Log { waiting, ..Log::default() };
+        let mut log = ActionLog { waiting, ..ActionLog::default() };
         fill(&hmg(Some(BrokenRule::FillForgetsOthers)), &mut log, Mask(1));
         assert_eq!(log.told, ["install", "release true", "serve a 1 true"]);
     }
 
     #[test]
-    fn releases_write_back_before_the_parked_run_and_none_passes_one_that_cannot() {
-        let mut log = Log { parked: vec![1, 2, 3], lacking: Some(2), ..Log::default() };
+    fn releases_write_back_before_parked_requests_and_a_blocked_request_holds_the_rest() {
+        let mut log = ActionLog { parked: vec![1, 2, 3], lacking: Some(2), ..ActionLog::default() };
         resume(&mut log, ());
         assert_eq!(log.told, ["flush", "take 1", "take 2", "defer [2, 3]"]);
     }
 
     #[test]
-    fn one_that_parked_waits_for_a_credit_ahead_of_others_and_its_channel_follows() {
-        let mut log = Log { parked: vec![1, 2, 3, 4], uncredited: Some(1), ..Log::default() };
+    fn a_parked_request_waits_first_for_a_credit_and_its_channel_follows() {
+        let mut log = ActionLog { parked: vec![1, 2, 3, 4], uncredited: Some(1), ..ActionLog::default() };
         resume(&mut log, ());
         assert_eq!(log.told, ["flush", "take 1", "take 2", "take 4", "wait [1, 3]"]);
-        let mut log = Log { parked: vec![1, 2, 3, 4], uncredited: Some(1), lacking: Some(2), ..Log::default() };
+        let mut log =
+            ActionLog { parked: vec![1, 2, 3, 4], uncredited: Some(1), lacking: Some(2), ..ActionLog::default() };
         resume(&mut log, ());
         assert_eq!(log.told, ["flush", "take 1", "take 2", "wait [1, 3]", "defer [2, 4]"]);
     }
@@ -585,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_arrives_waits_behind_those_that_lack_something_whatever_itself_lacks() {
+    fn an_arriving_request_waits_behind_the_backlog_whatever_it_lacks() {
         let mut host = (Backlog::default(), 5);
         assert_eq!([3, 7, 2, 8].map(|item| offer(&mut host, item)), [false, true, true, true]);
         assert_eq!(order(&host.0), [7, 2, 8]);
@@ -595,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_run_again_and_lack_something_go_ahead_in_their_order() {
+    fn deferred_requests_go_first_in_their_order() {
         let deferred = |rule| {
             let mut backlog = Backlog::default();
             [7, 8].into_iter().for_each(|item| backlog.push(item));
@@ -609,7 +610,7 @@ mod tests {
     #[test]
     fn an_invalidation_reaches_the_region_once_and_each_of_its_lines() {
         let told = |rule| {
-            let mut log = Log::default();
+            let mut log = ActionLog::default();
             invalidate_region(&hmg(rule), &mut log, Line(5), (4..8).map(Line));
             log.told
         };
@@ -618,9 +619,9 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_entry_takes_the_lines_of_its_home_where_it_stands_for_them() {
+    fn a_replaced_entry_evicts_the_lines_of_its_home_if_it_tracks_them() {
         let told = |tracks| {
-            let mut log = Log::default();
+            let mut log = ActionLog::default();
             replace_entry(&Hmg::<true>::new(Options { tracks, ..Options::default() }), &mut log, (4..6).map(Line));
             log.told
         };
@@ -631,7 +632,7 @@ mod tests {
     #[test]
     fn a_release_waits_for_a_line_whose_miss_is_pending() {
         let told = |stalls, rule| {
-            let mut log = Log { stalls, ..Log::default() };
+            let mut log = ActionLog { stalls, ..ActionLog::default() };
             flush(&hmg(rule), &mut log);
             log.told
         };

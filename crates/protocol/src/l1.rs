@@ -184,7 +184,7 @@ mod tests {
     use crate::options::Options;
 
     #[test]
-    fn a_failed_poll_invalidates_where_it_acquires_beyond_its_cta_and_the_design_drops() {
+    fn a_failed_poll_invalidates_if_it_acquires_beyond_its_cta_and_the_design_drops_l1s() {
         let invalidates = |polls: Polls, broken_rule: Option<BrokenRule>, order: Order| {
             failed_poll_invalidates(&MemorySide::new(Options { polls, broken_rule, ..Options::default() }), order)
         };

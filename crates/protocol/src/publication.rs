@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscriber_is_its_own_home_and_one_serves_the_others() {
+    fn a_subscriber_is_its_own_home_and_one_subscriber_serves_non_subscribers() {
         let page = subscribers(0b0110);
         assert_eq!([0, 1, 2, 3].map(|at| page.home(ModuleId(at)).0), [1, 1, 2, 1]);
         assert_eq!(RULES.targets(page, ModuleId(2)), ModuleSet::from_bits(0b0010));
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_finds_all_part_or_nothing_of_what_was_added() {
+    fn a_lookup_finds_all_some_or_none_of_the_queued_bytes() {
         let first = Entry::added(None, Mask(0b0011), Bytes([1, 2, 9, 9]));
         let both = Entry::added(Some(first), Mask(0b0110), Bytes([9, 3, 4, 9]));
         assert_eq!(both, Entry { mask: Mask(0b0111), data: Bytes([1, 3, 4, 0]) });
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_gpu_empties_the_queue_and_what_stays_inside_does_not() {
+    fn only_releases_beyond_the_gpu_empty_the_queue() {
         assert!(RULES.empties_queue(Action::DrainStores(Scope::Sys)) && RULES.empties_queue(Action::AwaitStores));
         assert!(!RULES.empties_queue(Action::DrainStores(Scope::Gpu)));
         assert!(!RULES.empties_queue(Action::DrainInvalidations(Scope::Sys)));

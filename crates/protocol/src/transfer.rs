@@ -147,19 +147,19 @@ mod tests {
     }
 
     #[test]
-    fn dirty_bytes_beside_those_written_stay() {
+    fn dirty_bytes_next_to_the_written_bytes_stay() {
         assert_eq!(left(&Hmg::<true>::new(options(None)), 0b0110)[0], 0b0100);
     }
 
     #[test]
-    fn bytes_on_their_way_never_install() {
+    fn bytes_in_flight_never_install() {
         let mut slot = Slot { pending: Some(Pending::of(Mask(0b1100), Scope::Cta)), ..slot(0) };
         write(&Hmg::<true>::new(options(None)), HOME, &mut slot, Mask(0b1));
         assert_eq!(slot.pending.map(|pending| pending.stale), Some(Mask(0b1100)));
     }
 
     #[test]
-    fn a_read_finds_what_the_ordering_point_holds() {
+    fn a_read_returns_the_contents_of_the_ordering_point() {
         let line = LineState { valid: Mask(0b0110), dirty: Mask(0b0010), data: Grains([1; 4]) };
         let found = |protocol: &Hmg| read(protocol, Grains([7; 4]), Some(&line));
         assert_eq!(found(&Hmg::new(options(None))), Grains([7, 1, 1, 7]));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn each_broken_rule_of_a_write_keeps_what_it_names() {
+    fn each_broken_write_rule_keeps_the_copies_it_names() {
         let hmg = |broken| left(&Hmg::<true>::new(options(Some(broken))), 0);
         assert_eq!(hmg(BrokenTransfer::WriteKeepsCopies), [0b1111, 0b1111]);
         assert_eq!(hmg(BrokenTransfer::WriteKeepsSharers), [0, 0b1111]);

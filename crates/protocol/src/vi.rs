@@ -129,7 +129,7 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         event: Event<D>,
         effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal> {
-        let mut visit = Visit { protocol: self, topology, at, slot, effects };
+        let mut visit = L2Transition { protocol: self, topology, at, slot, effects };
         match event {
             Event::Request { from: Requester::Module(_), request } if visit.is_memory_next() => {
                 visit.pass_to_memory(request)
@@ -210,7 +210,7 @@ struct AtomicOperands<D: Data> {
 }
 
 /// A single event at a single L2.
-struct Visit<'a, R, T, D: Data, E, const BREAKABLE: bool> {
+struct L2Transition<'a, R, T, D: Data, E, const BREAKABLE: bool> {
     protocol: &'a Vi<R, BREAKABLE>,
     topology: &'a T,
     at: ModuleId,
@@ -219,7 +219,7 @@ struct Visit<'a, R, T, D: Data, E, const BREAKABLE: bool> {
 }
 
 impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
-    Visit<'_, R, T, D, E, BREAKABLE>
+    L2Transition<'_, R, T, D, E, BREAKABLE>
 {
     fn broken(&self, rule: BrokenRule) -> bool {
         self.protocol.broken(rule)

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_l2s_that_hold_their_own_lines_have_it() {
+    fn only_l2s_that_hold_their_own_lines_may_use_the_home_aware_table() {
         let made = |holds| HomeAware::new(TableConfig::default(), 4, holds, None).map(|table| table.rows());
         assert_eq!(made(Holds::Own), Ok(0));
         assert_eq!(made(Holds::All), Err(NotHomeAware::HoldsOtherHomes));

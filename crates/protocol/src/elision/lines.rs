@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_used_in_part_is_used() {
+    fn a_partially_used_line_counts_as_used() {
         let size = LineSize::new(64).expect("a power of two");
         let lines = |bytes| Lines::covering(bytes, size);
         assert_eq!(lines(0..64), Lines::new(Line(0), Line(1)));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_set_has_no_line_of_the_other() {
+    fn a_difference_has_no_line_from_the_subtracted_set() {
         let mine = set(&[(0, 4), (6, 9), (12, 13)]);
         for (theirs, left) in [
             (set(&[]), mine.clone()),

@@ -3,11 +3,11 @@
 //!
 //! Only values appear here: a table and a launch produce a [`Boundary`]. Time, messages and acknowledgments belong
 //! to the host, which at a launch
-//! 1. invalidates the L2s that the boundary names with [`Turn::BeforeFlushes`]. An invalidation drops each line's
-//!    clean bytes and keeps its dirty bytes.
+//! 1. invalidates the L2s that the boundary names with [`InvalidationTurn::BeforeFlushes`]. An invalidation drops each
+//!    line's clean bytes and keeps its dirty bytes.
 //! 2. flushes the L2s it names. A flush writes dirty bytes to memory and leaves them clean. Invalid bytes stay
 //!    invalid.
-//! 3. invalidates the L2s named with [`Turn::AfterFlushes`];
+//! 3. invalidates the L2s named with [`InvalidationTurn::AfterFlushes`];
 //! 4. waits for all acknowledgments, then enables the kernel.
 //!
 //! L1s are invalidated at every launch and write-throughs awaited at every end: no table elides these actions.
@@ -108,7 +108,7 @@ pub enum Extent {
 
 /// The order of an invalidation and the flushes within a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Turn {
+pub enum InvalidationTurn {
     /// Before: lines cleaned by the module's own flush stay (CPElide, III-B, "Lazy Acquire/Release").
     #[default]
     BeforeFlushes,
@@ -124,7 +124,7 @@ pub struct Operation {
     /// Writes dirty bytes to memory and keeps them clean: a release.
     pub flush: Option<Extent>,
     /// The invalidation's turn.
-    pub turn: Turn,
+    pub turn: InvalidationTurn,
 }
 
 /// The L2s' operations at a boundary.

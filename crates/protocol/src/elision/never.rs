@@ -6,7 +6,7 @@
 //! invalidates before its own kernel. If the next launch releases, the location of outstanding stores is unknown:
 //! every L2 acts.
 
-use super::{Account, Boundary, Elision, Extent, KernelId, ModuleSet, Operation, Packet, Turn, Why};
+use super::{Account, Boundary, Elision, Extent, InvalidationTurn, KernelId, ModuleSet, Operation, Packet, Why};
 use tombolo_types::ModuleId;
 
 /// The time at which a kernel's stores are released.
@@ -67,7 +67,7 @@ impl Elision for Never {
         let boundary = self.all(why, |module| Operation {
             invalidate: invalidates(module).then_some(Extent::Cache),
             flush: flush.clone(),
-            turn: if busy.contains(module) { Turn::AfterFlushes } else { Turn::BeforeFlushes },
+            turn: if busy.contains(module) { InvalidationTurn::AfterFlushes } else { InvalidationTurn::BeforeFlushes },
         });
         self.running.push((packet.kernel, packet.on));
         boundary

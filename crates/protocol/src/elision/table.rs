@@ -21,7 +21,8 @@ use self::passes::Finding;
 use self::row::TableRow;
 use super::touch::{Touch, touches};
 use super::{
-    Account, Boundary, BrokenElision, Extent, KernelId, ModuleSet, Operation, Operations, Packet, State, Turn, Why,
+    Account, Boundary, BrokenElision, Extent, InvalidationTurn, KernelId, ModuleSet, Operation, Operations, Packet,
+    State, Why,
 };
 use tombolo_types::ModuleId;
 
@@ -202,12 +203,12 @@ impl CoherenceTable {
     }
 
     /// The turn of the module's invalidation.
-    fn turn(&self, module: ModuleId) -> Turn {
+    fn turn(&self, module: ModuleId) -> InvalidationTurn {
         let runs = self.running.iter().any(|running| running.on.contains(module));
         match self.broken {
-            Some(BrokenElision::RunningInvalidatedFirst) => Turn::BeforeFlushes,
-            Some(_) | None if runs => Turn::AfterFlushes,
-            Some(_) | None => Turn::BeforeFlushes,
+            Some(BrokenElision::RunningInvalidatedFirst) => InvalidationTurn::BeforeFlushes,
+            Some(_) | None if runs => InvalidationTurn::AfterFlushes,
+            Some(_) | None => InvalidationTurn::BeforeFlushes,
         }
     }
 

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn where_modules_share_a_use_is_of_all_of_its_gpu() {
+    fn with_sharing_modules_a_use_counts_for_the_whole_gpu() {
         let uses = [used(3, Mode::Read, lines(0, 6))];
         let labels = [label(lines(0, 8), &uses)];
         let config = TableConfig { sharing: 2, ..TableConfig::default() };
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn by_homes_a_use_concerns_the_homes_of_its_lines() {
+    fn with_known_homes_a_use_concerns_only_the_homes_of_its_lines() {
         let uses = [used(0, Mode::Read, lines(0, 6))];
         let homes = [lines(0, 4).into(), lines(4, 8).into()];
         let labels = [Label { homes: &homes, ..label(lines(0, 8), &uses) }];

@@ -48,7 +48,7 @@ impl fmt::Display for State {
 
 /// A client's pending transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Waiting {
+pub enum PendingTransaction {
     /// Waits for the block.
     Read {
         /// Set when the home has taken the block away since: a peer's copy must not be kept.
@@ -62,11 +62,11 @@ pub enum Waiting {
 
 /// A block at a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Block<B: BlockData> {
+pub struct ClientBlock<B: BlockData> {
     /// The block's state.
     pub state: State,
     /// The transaction under way.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<PendingTransaction>,
     /// The block's contents in this client's memory: complete unless the state is I.
     pub data: B,
     /// Subset of `data` that host memory lacks.
@@ -81,7 +81,7 @@ pub struct Block<B: BlockData> {
     pub given: bool,
 }
 
-impl<B: BlockData> Block<B> {
+impl<B: BlockData> ClientBlock<B> {
     fn owns_block(&self) -> bool {
         matches!(self.state, State::M | State::O | State::E)
     }
@@ -95,10 +95,10 @@ impl<B: BlockData> Block<B> {
 
     /// Gives up the block, including its lines in the L2.
     fn give_up<const BREAKABLE: bool>(&mut self, protocol: &Nmoesi<BREAKABLE>) {
-        let Block { waiting, given, above, l2, .. } = mem::take(self);
+        let ClientBlock { waiting, given, above, l2, .. } = mem::take(self);
         let keeps_l2 = protocol.is_broken(BrokenNmoesi::InvalidationMissesL2);
         let (above, l2) = if keeps_l2 { (above, l2) } else { Default::default() };
-        *self = Block { waiting, given, above, l2, ..Block::default() };
+        *self = ClientBlock { waiting, given, above, l2, ..ClientBlock::default() };
     }
 
     /// Installs the block as granted, replacing any previous copy.
@@ -155,7 +155,7 @@ impl<B: BlockData> Block<B> {
 
 pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
     protocol: &Nmoesi<BREAKABLE>,
-    block: &mut Block<B>,
+    block: &mut ClientBlock<B>,
     event: Event<Message<B>, B>,
     effects: &mut impl Effects<Of<Nmoesi<BREAKABLE>>, B>,
 ) -> Result<(), Refusal> {
@@ -184,7 +184,7 @@ pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
 
 struct Client<'a, E, B: BlockData, const BREAKABLE: bool> {
     protocol: &'a Nmoesi<BREAKABLE>,
-    block: &'a mut Block<B>,
+    block: &'a mut ClientBlock<B>,
     effects: &'a mut E,
 }
 
@@ -196,7 +196,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn load(&mut self, set: B::Set, scope: Scope) -> Result<(), Refusal> {
         let coherent = scope == Scope::Sys && !self.is_broken(BrokenNmoesi::CoherentLoadHitsShared);
         match (self.block.state, coherent) {
-            (State::I, false) => self.request(Message::Read, Waiting::Read { overtaken: false }),
+            (State::I, false) => self.request(Message::Read, PendingTransaction::Read { overtaken: false }),
             (State::I | State::S | State::N | State::O, true) => self.request_exclusive(),
             (State::S | State::N | State::O, false) | (State::E | State::M, _) => {
                 self.block.raise_to_l2(&set);
@@ -210,7 +210,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn store(&mut self, set: &B::Set, scope: Scope, data: &B) -> Result<(), Refusal> {
         let coherent = scope != Scope::Cta && !self.is_broken(BrokenNmoesi::CoherentStoreShares);
         let state = match (self.block.state, coherent) {
-            (State::I, false) => return self.request(Message::Read, Waiting::Read { overtaken: false }),
+            (State::I, false) => return self.request(Message::Read, PendingTransaction::Read { overtaken: false }),
             (State::I | State::S | State::N | State::O, true) => return self.request_exclusive(),
             (State::S | State::N, false) => State::N,
             (State::O, false) => State::O,
@@ -239,7 +239,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     /// Sends a request to the home, and holds the current request until the reply.
-    fn request(&mut self, message: Message<B>, waiting: Waiting) -> Result<(), Refusal> {
+    fn request(&mut self, message: Message<B>, waiting: PendingTransaction) -> Result<(), Refusal> {
         self.block.waiting = Some(waiting);
         self.effects.send(Node::Home, message);
         self.effects.hold(Hold::Park);
@@ -247,13 +247,13 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     fn request_exclusive(&mut self) -> Result<(), Refusal> {
-        self.request(Message::Write { holds: self.block.state != State::I }, Waiting::Write)
+        self.request(Message::Write { holds: self.block.state != State::I }, PendingTransaction::Write)
     }
 
     /// Requests the block again, with exclusive access, so that the home itself replies and nothing overtakes it. A
     /// request served by a peer might be overtaken forever.
     fn request_exclusive_from_home(&mut self) {
-        self.block.waiting = Some(Waiting::Write);
+        self.block.waiting = Some(PendingTransaction::Write);
         self.effects.send(Node::Home, Message::Write { holds: false });
     }
 
@@ -286,7 +286,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     fn write_back(&mut self, keep: bool) {
         self.block.merge_l2_bytes();
-        self.block.waiting = Some(Waiting::Back);
+        self.block.waiting = Some(PendingTransaction::Back);
         let set = self.block.dirty.clone();
         let data = self.block.data.only(&set);
         self.effects.send(Node::Home, Message::Back { set, data, keep });
@@ -294,22 +294,22 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     fn on_message(&mut self, message: Message<B>) -> Result<(), Refusal> {
         match (message, self.block.waiting) {
-            (Message::Shared { data }, Some(Waiting::Read { .. })) => {
+            (Message::Shared { data }, Some(PendingTransaction::Read { .. })) => {
                 self.block.install(State::S, data, self.protocol);
             }
-            (Message::Exclusive { data }, Some(Waiting::Read { .. })) => {
+            (Message::Exclusive { data }, Some(PendingTransaction::Read { .. })) => {
                 self.block.install(State::E, data, self.protocol);
             }
-            (Message::Exclusive { data }, Some(Waiting::Write)) => self.install_exclusive(data),
-            (Message::Alone { set, data }, Some(Waiting::Write)) => self.upgrade_to_exclusive(set, &data),
-            (Message::Peer { data }, Some(Waiting::Read { overtaken })) => {
+            (Message::Exclusive { data }, Some(PendingTransaction::Write)) => self.install_exclusive(data),
+            (Message::Alone { set, data }, Some(PendingTransaction::Write)) => self.upgrade_to_exclusive(set, &data),
+            (Message::Peer { data }, Some(PendingTransaction::Read { overtaken })) => {
                 if overtaken && !self.is_broken(BrokenNmoesi::PeerOvertakenInstalls) {
                     self.request_exclusive_from_home();
                 } else {
                     self.block.install(State::S, data, self.protocol);
                 }
             }
-            (Message::Taken { kept }, Some(Waiting::Back)) => self.on_write_back_ack(kept),
+            (Message::Taken { kept }, Some(PendingTransaction::Back)) => self.on_write_back_ack(kept),
             (Message::Merged, _) => self.block.given = false,
             (Message::Take, _) => self.on_take(),
             (Message::Share | Message::Forward { .. }, _) if matches!(self.block.state, State::S | State::N) => {
@@ -387,10 +387,11 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         if !misses_l2 && self.block.state != State::E {
             self.block.merge_l2_bytes();
         }
-        let gone = self.block.waiting == Some(Waiting::Back) && self.is_broken(BrokenNmoesi::SentBackAnswersNothing);
+        let gone = self.block.waiting == Some(PendingTransaction::Back)
+            && self.is_broken(BrokenNmoesi::SentBackAnswersNothing);
         let held = (mem::take(&mut self.block.dirty), mem::take(&mut self.block.data));
         let (set, data) = if gone { Default::default() } else { held };
-        if let Some(Waiting::Read { overtaken }) = &mut self.block.waiting {
+        if let Some(PendingTransaction::Read { overtaken }) = &mut self.block.waiting {
             *overtaken = true;
         }
         let waits = matches!(self.block.state, State::N | State::O);
@@ -403,7 +404,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         self.block.merge_l2_bytes();
         let set = mem::take(&mut self.block.dirty);
         let data = self.block.data.only(&set);
-        let stays = self.block.owns_block() && self.block.waiting != Some(Waiting::Back);
+        let stays = self.block.owns_block() && self.block.waiting != Some(PendingTransaction::Back);
         if stays {
             self.block.state = State::S;
         } else {
@@ -413,7 +414,8 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     fn on_forward(&mut self, to: ModuleId) {
-        let gone = self.block.waiting == Some(Waiting::Back) && self.is_broken(BrokenNmoesi::SentBackAnswersNothing);
+        let gone = self.block.waiting == Some(PendingTransaction::Back)
+            && self.is_broken(BrokenNmoesi::SentBackAnswersNothing);
         let invents = !self.block.owns_block() && self.is_broken(BrokenNmoesi::ForwardAnsweredWithoutBlock);
         if (!self.block.owns_block() || gone) && !invents {
             self.effects.send(Node::Home, Message::Refused);

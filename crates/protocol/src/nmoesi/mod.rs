@@ -60,7 +60,7 @@ use crate::nodes::{Carried, Channels, Class, Event, HomeView, Node, Nodes, Of, S
 use crate::options::{Choice, Facts, Options};
 use crate::plan::{Action, Members, Phase, Sync};
 pub use broken::BrokenNmoesi;
-pub use client::{Block, State, Waiting};
+pub use client::{ClientBlock, PendingTransaction, State};
 pub use home::{DirtyBytes, HomeEntry, Recall, RecallPurpose, Transaction};
 use tombolo_types::{ModuleId, Promise, Scope};
 
@@ -176,7 +176,7 @@ pub enum Message<B: BlockData> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Slot<B: BlockData> {
     /// A client.
-    Client(Block<B>),
+    Client(ClientBlock<B>),
     /// A home.
     Home(HomeEntry<B>),
 }
@@ -274,7 +274,7 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
 
     fn empty<B: BlockData>(at: Node) -> Slot<B> {
         match at {
-            Node::Client(_) => Slot::Client(Block::default()),
+            Node::Client(_) => Slot::Client(ClientBlock::default()),
             Node::Home => Slot::Home(HomeEntry::default()),
         }
     }

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn all_let_go_of_a_page_whose_subscribers_change() {
+    fn every_module_unmaps_a_page_whose_subscribers_change() {
         let all = ModuleSet::first(3);
         let leave = |modules, ends| Wish::Leave { modules: set(modules), ends };
         let left = change(Paging::default(), page(&[A, B, C]), leave(&[A], true)).expect("one leaves");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_subscribes_where_that_is_the_rule() {
+    fn a_reader_subscribes_if_the_rules_say_so() {
         let (rules, load) =
             (Paging { subscribes: true, ..Paging::default() }, Wish::Fault { module: C, wanted: Wanted::Load });
         assert_eq!(change(Paging::default(), page(&[A, B]), load), None, "it loads from afar");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_the_system_leaves_one_copy_the_writers_where_it_has_one() {
+    fn a_system_store_leaves_one_copy_which_is_the_copy_of_the_writer_if_any() {
         let store = |module| Wish::Fault { module, wanted: Wanted::SystemStore };
         let all = ModuleSet::first(3);
         let own = change(Paging::default(), page(&[A, B]), store(B)).expect("it collapses");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_sees_to_whom_it_publishes_and_where_it_loads_from() {
+    fn the_mapping_of_a_module_names_its_subscribers_and_its_home() {
         let seen = |module| page(&[B, C]).mapping(module).expect("it has a home");
         let both = set(&[B, C]);
         assert_eq!(seen(A), Mapping { subscribers: both, ..Mapping::at(B, Access::Write) });

@@ -25,7 +25,7 @@ fn steps(paging: Paging, now: Residence, wish: Wish) -> Vec<Step> {
 }
 
 #[test]
-fn a_fault_moves_the_page_when_its_user_has_let_go_of_it() {
+fn a_fault_moves_the_page_after_its_user_has_unmapped_it() {
     let fault = Wish::Fault { module: B, wanted: Wanted::Load };
     let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(B) };
     let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, map(at(B), &[A, B])];
@@ -61,7 +61,7 @@ fn readers_have_copies_until_one_writes() {
 }
 
 #[test]
-fn who_has_all_of_a_page_is_its_home_before_anybody_is_told() {
+fn a_module_with_the_whole_page_is_its_home_before_any_map_message() {
     let paging = Paging { everybody: true, ..Paging::default() };
     let saw = Mapping::at(A, Access::Write).refused();
     assert_eq!(paging.arrived(B, saw), Mapping::at(B, Access::None));
@@ -77,7 +77,7 @@ fn pages_move_beside_memory_alone() {
 }
 
 #[test]
-fn where_pages_are_used_from_afar_nobody_unmaps_for_a_fault() {
+fn with_remote_mapping_a_fault_unmaps_no_module() {
     let paging = Paging { on_fault: OnFault::MapRemotely, ..Paging::default() };
     let both = Residence { mapped: set(&[A, B]), ..at(A) };
     assert_eq!(steps(paging, at(A), Wish::Fault { module: B, wanted: Wanted::Store }), [map(both, &[A, B])]);

@@ -1,6 +1,6 @@
 //! The home's L2 when memory is the ordering point: its actions on another module's request on the path to memory.
 
-use super::{Rules, Visit};
+use super::{L2Transition, Rules};
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Coherence, LineState, MemoryAccess, OrderingPoint, Refusal, Reply, Request, ValidInvalid};
 use crate::data::Data;
@@ -9,7 +9,7 @@ use crate::topology::Topology;
 use tombolo_types::{Mask, Scope};
 
 impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
-    Visit<'_, R, T, D, E, BREAKABLE>
+    L2Transition<'_, R, T, D, E, BREAKABLE>
 {
     /// Handles another module's request at its line's home, if memory is the ordering point.
     pub(super) fn pass_to_memory(&mut self, request: Request<D>) -> Result<(), Refusal> {

@@ -1,6 +1,6 @@
 //! Directory actions at a home: sharer recording and invalidation.
 
-use super::{Rules, Visit};
+use super::{L2Transition, Rules};
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Cause, Coherence, Message, Requester, ValidInvalid};
 use crate::data::Data;
@@ -10,7 +10,7 @@ use crate::topology::Topology;
 use tombolo_types::ModuleId;
 
 impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
-    Visit<'_, R, T, D, E, BREAKABLE>
+    L2Transition<'_, R, T, D, E, BREAKABLE>
 {
     /// A home's view of a sender: a module in its own GPU, or (hierarchical) the whole GPU.
     pub(super) fn sharer(&self, from: ModuleId) -> Sharer {

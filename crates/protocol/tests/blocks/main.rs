@@ -61,7 +61,7 @@ fn rules(nmoesi: NmoesiOptions) -> Rules {
 
 /// Sparse contents lose all bytes unrelated to the current message.
 #[test]
-fn a_sparse_block_does_what_a_masked_one_does() {
+fn sparse_and_dense_blocks_behave_alike() {
     for (peer_transfer, silent_eviction) in [(true, true), (true, false), (false, true), (false, false)] {
         let rules = rules(NmoesiOptions { peer_transfer, silent_eviction, ..NmoesiOptions::default() });
         for seed in 1..=100 {
@@ -72,7 +72,7 @@ fn a_sparse_block_does_what_a_masked_one_does() {
 }
 
 /// The contract for every byte set type. `one` and `two` overlap, and each has bytes missing from the other.
-fn holds_to_the_contract<S: ByteSet>(one: &S, two: &S) {
+fn check_byte_set_contract<S: ByteSet>(one: &S, two: &S) {
     let (both, only_one, only_two) = (one.within(two), one.without(two), two.without(one));
     assert!(S::default().is_empty() && ![&both, &only_one, &only_two].into_iter().any(S::is_empty));
     assert_eq!(both, two.within(one));
@@ -88,14 +88,14 @@ fn holds_to_the_contract<S: ByteSet>(one: &S, two: &S) {
 }
 
 #[test]
-fn byte_sets_hold_to_their_contract() {
+fn byte_sets_satisfy_their_contract() {
     let (one, two) = ([0, 1, 2, 9], [1, 2, 3, 20]);
-    holds_to_the_contract(&Dense::set(&one), &Dense::set(&two));
-    holds_to_the_contract(&Sparse::set(&one), &Sparse::set(&two));
+    check_byte_set_contract(&Dense::set(&one), &Dense::set(&two));
+    check_byte_set_contract(&Sparse::set(&one), &Sparse::set(&two));
 }
 
 /// The contract for every contents type: operations affect only the bytes in the given set.
-fn merges_and_updates<B: Bytewise + BlockData<Update = u8>>() {
+fn check_contents_contract<B: Bytewise + BlockData<Update = u8>>() {
     let (set, mut block) = (B::set(&[1, 5]), B::filled(7));
     block.merge(&B::filled(9).only(&set), &set);
     assert_eq!([0, 1, 5, 6].map(|byte| block.byte(byte)), [7, 9, 9, 7]);
@@ -105,9 +105,9 @@ fn merges_and_updates<B: Bytewise + BlockData<Update = u8>>() {
 }
 
 #[test]
-fn contents_hold_to_their_contract() {
-    merges_and_updates::<Dense>();
-    merges_and_updates::<Sparse>();
+fn contents_satisfy_their_contract() {
+    check_contents_contract::<Dense>();
+    check_contents_contract::<Sparse>();
 }
 
 /// Number of lines written by a client. Source: a block with 16 KB has 256 lines with 64 B each.
@@ -133,7 +133,7 @@ fn written_all_over() -> World<Rules, Sparse> {
 const FRUGAL: u64 = 60;
 
 #[test]
-fn a_hit_costs_what_it_names_and_not_what_the_block_has() {
+fn the_cost_of_a_hit_depends_only_on_the_bytes_it_names() {
     let mut world = written_all_over();
     for line in [100, 101] {
         let set = || LineBits::of_line(line);

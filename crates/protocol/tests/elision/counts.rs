@@ -70,7 +70,7 @@ fn an_invalidation_for_one_array_keeps_the_dirty_lines_of_another() {
 }
 
 #[test]
-fn what_is_only_read_costs_nothing() {
+fn arrays_that_are_only_read_cost_nothing() {
     let mut program = directed(Kind::Chiplet);
     for _ in 0..10 {
         let all = program.all(R);
@@ -115,7 +115,7 @@ fn a_halo_costs_no_invalidation_where_homes_are_known() {
 }
 
 #[test]
-fn columns_of_the_asking_rows_alone_cost_more() {
+fn updating_only_the_requesting_rows_costs_more() {
     let operations = |broken| {
         let mut program = DirectedProgram::with(Kind::Chiplet, MODULES, 2, LINES, TableConfig::default(), broken);
         let own = program.own(0);
@@ -162,7 +162,7 @@ fn more_ranges_than_a_row_holds_are_one_and_take_an_entry_each_otherwise() {
 }
 
 #[test]
-fn the_array_beyond_the_last_row_evicts_the_one_longest_unused() {
+fn an_array_beyond_the_last_row_evicts_the_least_recently_used_one() {
     let mut program = DirectedProgram::new(Kind::Chiplet, 2, 65, 1);
     for number in 0..64 {
         assert_eq!(program.run(&[(number, vec![(module(0), RW, 0..1)])]), NOTHING);
@@ -190,7 +190,7 @@ fn of_nine_arrays_the_two_closest_share_a_row() {
 }
 
 #[test]
-fn a_host_read_of_what_is_dirty_costs_one_flush() {
+fn a_host_read_of_dirty_lines_costs_one_flush() {
     let mut program = directed(Kind::Chiplet);
     let parts = program.each(RW, |at| program.own(at));
     program.run(&[(0, parts)]);

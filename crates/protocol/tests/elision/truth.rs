@@ -4,7 +4,7 @@
 //! last. An outdated copy becomes current again only by replacement. A world is therefore finite, and a search can
 //! visit all states.
 
-use tombolo_protocol::elision::{Boundary, Extent, Lines, ModuleSet, Operation, Turn, User};
+use tombolo_protocol::elision::{Boundary, Extent, InvalidationTurn, Lines, ModuleSet, Operation, User};
 use tombolo_types::{Line, ModuleId};
 
 /// The location that serves a remote access, and the L2's possible contents.
@@ -169,18 +169,18 @@ impl World {
         boundary: &Boundary,
         mut between: impl FnMut(&mut World) -> Result<(), Violation>,
     ) -> Result<(), Violation> {
-        self.invalidate(machine, boundary, Turn::BeforeFlushes);
+        self.invalidate(machine, boundary, InvalidationTurn::BeforeFlushes);
         between(self)?;
         for (module, operation) in boundary.iter() {
             let grains = machine.reached(operation.flush.as_ref());
             grains.into_iter().for_each(|grain| self.flush(machine, module, grain));
         }
         between(self)?;
-        self.invalidate(machine, boundary, Turn::AfterFlushes);
+        self.invalidate(machine, boundary, InvalidationTurn::AfterFlushes);
         Ok(())
     }
 
-    fn invalidate(&mut self, machine: &Machine, boundary: &Boundary, turn: Turn) {
+    fn invalidate(&mut self, machine: &Machine, boundary: &Boundary, turn: InvalidationTurn) {
         for (module, Operation { invalidate, .. }) in boundary.iter().filter(|(_, operation)| operation.turn == turn) {
             for grain in machine.reached(invalidate.as_ref()) {
                 let copy = &mut self.copies[index(module)][grain];

@@ -2,7 +2,7 @@
 
 use super::world::{StepEffects, TestBytes, atomic, coherent_load, coherent_store, count, load, rules, store};
 use crate::Refusal;
-use crate::nmoesi::{Block, Message, NmoesiOptions, Slot, State};
+use crate::nmoesi::{ClientBlock, Message, NmoesiOptions, Slot, State};
 use crate::nodes::{Event, Node, Nodes, Request};
 use tombolo_types::{Mask, ModuleId, Scope};
 
@@ -63,22 +63,22 @@ enum ByteLocation {
     InMemory,
 }
 
-fn block(state: State, written: ByteLocation) -> Block<TestBytes> {
+fn block(state: State, written: ByteLocation) -> ClientBlock<TestBytes> {
     let (first, all) = (Mask(1), TestBytes([1, 2, 3, 4]));
-    let clean = Block { state, data: all, ..Block::default() };
+    let clean = ClientBlock { state, data: all, ..ClientBlock::default() };
     match (state, written) {
-        (State::I, _) => Block::default(),
+        (State::I, _) => ClientBlock::default(),
         (State::S | State::E, _) => clean,
-        (State::N | State::M | State::O, ByteLocation::InMemory) => Block { dirty: first, ..clean },
+        (State::N | State::M | State::O, ByteLocation::InMemory) => ClientBlock { dirty: first, ..clean },
         (State::N | State::M | State::O, ByteLocation::InL2) => {
-            Block { data: TestBytes([0, 2, 3, 4]), above: first, fresh: first, l2: all, ..clean }
+            ClientBlock { data: TestBytes([0, 2, 3, 4]), above: first, fresh: first, l2: all, ..clean }
         }
     }
 }
 
 /// Runs a client's step for an event that it can accept.
 fn step(
-    block: &mut Block<TestBytes>,
+    block: &mut ClientBlock<TestBytes>,
     event: Event<Message<TestBytes>, TestBytes>,
     silent_eviction: bool,
 ) -> StepEffects {
@@ -87,7 +87,7 @@ fn step(
 
 /// Like [`step`], but returns the refusal if the event is illegal.
 fn try_step(
-    block: &mut Block<TestBytes>,
+    block: &mut ClientBlock<TestBytes>,
     event: Event<Message<TestBytes>, TestBytes>,
     silent_eviction: bool,
 ) -> Result<StepEffects, Refusal> {
@@ -145,7 +145,11 @@ fn answers(message: &Message<TestBytes>) -> Vec<Message<TestBytes>> {
 }
 
 /// Computes a single table cell.
-fn cell(before: &Block<TestBytes>, event: &Event<Message<TestBytes>, TestBytes>, silent_eviction: bool) -> String {
+fn cell(
+    before: &ClientBlock<TestBytes>,
+    event: &Event<Message<TestBytes>, TestBytes>,
+    silent_eviction: bool,
+) -> String {
     let mut block = before.clone();
     let Ok(done) = try_step(&mut block, event.clone(), silent_eviction) else { return "never".to_owned() };
     let sent = done.sent.iter().map(|(_, message)| name(message)).collect::<Vec<_>>().join("+");
@@ -168,7 +172,7 @@ fn cell(before: &Block<TestBytes>, event: &Event<Message<TestBytes>, TestBytes>,
 
 /// The state after a reply, and after the retry of the corresponding request.
 fn answered(
-    mut block: Block<TestBytes>,
+    mut block: ClientBlock<TestBytes>,
     answer: Message<TestBytes>,
     event: &Event<Message<TestBytes>, TestBytes>,
     held: bool,
@@ -211,18 +215,18 @@ fn every_cell_of_table_ii_is_as_stated() {
 }
 
 #[test]
-fn bytes_that_are_in_the_l2_alone_count_as_written() {
+fn bytes_present_only_in_the_l2_count_as_written() {
     assert_eq!(tables(ByteLocation::InL2), TABLE);
 }
 
 #[test]
-fn e_and_s_tell_the_home_that_they_leave_where_the_design_says_so() {
+fn e_and_s_report_their_eviction_if_the_design_requires_it() {
     let left = |state| cell(&block(state, ByteLocation::InMemory), &Event::Evict, false);
     assert_eq!(State::ALL.map(left), ["Back(1), I", "Back(1), I", "Back(1), I", "Back(0), I", "Back(0), I", "-"]);
 }
 
 #[test]
-fn only_a_client_that_holds_nothing_asks_for_the_whole_block() {
+fn only_a_client_without_the_block_requests_all_of_it() {
     let asks = |state| {
         let mut block = block(state, ByteLocation::InMemory);
         step(&mut block, Event::Asked(coherent_store(1, 9)), true).sent.into_iter().next().map(|(_, message)| message)
@@ -240,7 +244,7 @@ fn asks_alone(request: impl Fn(Scope) -> Request<TestBytes>) -> [bool; 3] {
 }
 
 #[test]
-fn the_scope_says_what_asks_for_the_block_alone() {
+fn the_scope_decides_which_requests_are_exclusive() {
     let (set, data) = (Mask(1), TestBytes::default());
     assert_eq!(asks_alone(|scope| Request::Read { set, scope }), [false, false, true]);
     assert_eq!(asks_alone(|scope| Request::Write { set, scope, data }), [false, true, true]);

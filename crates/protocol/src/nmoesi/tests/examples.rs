@@ -79,7 +79,7 @@ fn two_of_a_whole_block(options: NmoesiOptions, first: usize) -> World {
 }
 
 #[test]
-fn of_two_writers_of_a_whole_block_neither_keeps_old_bytes() {
+fn after_two_writers_of_a_whole_block_no_client_keeps_old_bytes() {
     for first in [0, 1] {
         for options in with_and_without_peers() {
             let mut world = two_of_a_whole_block(options, first);
@@ -94,7 +94,7 @@ fn of_two_writers_of_a_whole_block_neither_keeps_old_bytes() {
 }
 
 #[test]
-fn a_client_keeps_its_copy_of_a_merge_only_where_no_other_had_bytes() {
+fn a_merging_client_keeps_its_copy_only_if_no_other_client_had_bytes() {
     let mut world = two_of_a_whole_block(NmoesiOptions::default(), 0);
     assert_eq!(world.states(), [I, I, I]);
     world.read(0, 0);
@@ -108,7 +108,7 @@ fn a_client_keeps_its_copy_of_a_merge_only_where_no_other_had_bytes() {
 }
 
 #[test]
-fn older_bytes_of_an_owner_come_with_those_of_a_sharer() {
+fn older_bytes_of_an_owner_are_merged_with_newer_bytes_of_a_sharer() {
     let merges: [fn(&mut World); 4] = [
         |world| world.launch(),
         |world| world.release(1),

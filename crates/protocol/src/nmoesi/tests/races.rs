@@ -27,7 +27,7 @@ fn count(world: &World, kind: fn(&Message<TestBytes>) -> bool) -> usize {
 }
 
 #[test]
-fn an_owner_that_has_left_clean_refuses_and_memory_supplies() {
+fn an_owner_that_evicted_a_clean_block_refuses_and_memory_supplies() {
     for options in with_and_without_peers() {
         let mut world = asked_of_owner(options, false);
         world.begin_eviction(0);
@@ -40,7 +40,7 @@ fn an_owner_that_has_left_clean_refuses_and_memory_supplies() {
 }
 
 #[test]
-fn an_owner_whose_bytes_are_on_their_way_back_answers_and_they_count_still() {
+fn an_owner_replies_during_its_write_back_and_the_bytes_still_count() {
     let mut world = asked_of_owner(NmoesiOptions::default(), true);
     world.begin_eviction(0);
     assert!(!world.deliver(client(0), Node::Home), "what goes back waits for the transaction");
@@ -55,7 +55,7 @@ fn an_owner_whose_bytes_are_on_their_way_back_answers_and_they_count_still() {
 }
 
 #[test]
-fn without_peers_the_bytes_that_answer_are_those_on_their_way_back() {
+fn without_peers_the_bytes_being_written_back_are_the_reply() {
     let [_, options] = with_and_without_peers();
     let mut world = asked_of_owner(options, true);
     world.begin_eviction(0);
@@ -96,7 +96,7 @@ fn stored_over_a_write_back(options: NmoesiOptions, is_shared: bool) -> (World, 
 }
 
 #[test]
-fn what_goes_back_counts_for_nothing_once_the_block_has_been_taken() {
+fn a_write_back_counts_for_nothing_after_the_block_was_taken() {
     for options in with_and_without_peers() {
         for is_shared in [false, true] {
             let (world, before) = stored_over_a_write_back(options, is_shared);
@@ -109,7 +109,7 @@ fn what_goes_back_counts_for_nothing_once_the_block_has_been_taken() {
 }
 
 #[test]
-fn a_release_waits_until_nobody_holds_the_block_without_bytes_that_were_taken() {
+fn a_release_waits_until_no_copy_lacks_the_bytes_that_were_taken() {
     let rules = [(NmoesiOptions::default(), true), (broken(BrokenNmoesi::GivenNotAwaited), false)];
     for (options, waits) in rules {
         let mut world = World::new(2, options);
@@ -146,7 +146,7 @@ fn overtaken(options: NmoesiOptions) -> World {
 }
 
 #[test]
-fn a_block_from_a_peer_that_the_home_has_taken_away_is_asked_for_again_and_of_the_home() {
+fn a_peer_block_taken_away_in_flight_is_requested_again_from_the_home() {
     let mut world = overtaken(NmoesiOptions::default());
     assert_eq!(world.found(1, 0), 2);
     assert_eq!(count(&world, |message| matches!(message, Message::Peer { .. })), 1, "no peer is asked twice");
@@ -158,7 +158,7 @@ fn a_block_from_a_peer_that_the_home_has_taken_away_is_asked_for_again_and_of_th
 }
 
 #[test]
-fn a_client_that_is_taken_from_while_it_asks_gets_the_whole_block() {
+fn a_client_that_loses_its_block_while_requesting_gets_the_whole_block() {
     for options in with_and_without_peers() {
         let mut world = World::new(2, options);
         world.read(0, 0);

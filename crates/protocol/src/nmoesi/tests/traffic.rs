@@ -5,7 +5,7 @@ use crate::nmoesi::State::{E, I, M, N, O, S};
 use crate::nmoesi::{KernelEnd, Message, NmoesiOptions};
 
 #[test]
-fn of_a_clean_block_peers_spare_memory_one_read() {
+fn peers_save_one_memory_read_for_a_clean_block() {
     for gpus in [2, 3, 4] {
         for options in with_and_without_peers() {
             let mut world = World::new(gpus, options);
@@ -22,7 +22,7 @@ fn of_a_clean_block_peers_spare_memory_one_read() {
 }
 
 #[test]
-fn of_a_block_that_its_owner_has_written_peers_spare_memory_all_reads() {
+fn peers_save_all_memory_reads_for_a_written_block() {
     for gpus in [2, 3, 4] {
         for options in with_and_without_peers() {
             let mut world = World::new(gpus, options);
@@ -52,7 +52,7 @@ fn a_kernel_that_writes_alone_moves_nothing_at_its_end() {
 }
 
 #[test]
-fn where_kernels_flush_all_goes_back_at_their_end() {
+fn with_flush_all_the_end_of_a_kernel_writes_everything_back() {
     let options = NmoesiOptions { kernel_end: KernelEnd::FlushAll, ..NmoesiOptions::default() };
     let mut world = World::new(2, options);
     world.write(0, 0, 1);
@@ -118,7 +118,7 @@ fn the_host_fetches_bytes_once_from_each_client_that_has_some() {
 }
 
 #[test]
-fn a_store_of_the_host_takes_the_block_from_all() {
+fn a_host_store_takes_the_block_from_every_client() {
     for options in with_and_without_peers() {
         let mut world = World::new(3, options);
         let host = world.host();
@@ -134,7 +134,7 @@ fn a_store_of_the_host_takes_the_block_from_all() {
 }
 
 #[test]
-fn a_block_that_another_holds_is_granted_alone_to_none_that_reads() {
+fn no_reader_gets_exclusive_access_to_a_held_block() {
     for options in with_and_without_peers() {
         for writer in [false, true] {
             let mut world = World::new(3, options);
@@ -148,7 +148,7 @@ fn a_block_that_another_holds_is_granted_alone_to_none_that_reads() {
 }
 
 #[test]
-fn one_that_is_named_after_it_left_in_silence_asks_without_a_probe_to_itself() {
+fn a_client_named_after_a_silent_eviction_is_not_probed_by_its_own_request() {
     let mut world = World::new(2, NmoesiOptions::default());
     world.read(0, 0);
     world.evict(0);

@@ -1,7 +1,7 @@
 //! A hand-made machine: clients, a single home, a single block with four bytes.
 
 use crate::data::Data;
-use crate::nmoesi::{Block, BrokenNmoesi, HomeEntry, Message, Nmoesi, NmoesiOptions, Slot, State};
+use crate::nmoesi::{BrokenNmoesi, ClientBlock, HomeEntry, Message, Nmoesi, NmoesiOptions, Slot, State};
 use crate::node::Effects;
 use crate::nodes::{Access, Answer, Event, Hold, Node, Nodes, Of, Request};
 use crate::options::Options;
@@ -126,7 +126,7 @@ pub(super) struct InFlight {
 /// GPUs, followed by the host. Memory starts as zero.
 pub(super) struct World {
     rules: Nmoesi,
-    clients: Vec<Block<TestBytes>>,
+    clients: Vec<ClientBlock<TestBytes>>,
     held: Vec<Option<Request<TestBytes>>>,
     answers: Vec<Option<Answer<TestBytes>>>,
     home: HomeEntry<TestBytes>,
@@ -142,7 +142,7 @@ impl World {
     pub(super) fn new(gpus: usize, options: NmoesiOptions) -> World {
         World {
             rules: rules(options),
-            clients: vec![Block::default(); gpus + 1],
+            clients: vec![ClientBlock::default(); gpus + 1],
             held: vec![None; gpus + 1],
             answers: vec![None; gpus + 1],
             home: HomeEntry::default(),
