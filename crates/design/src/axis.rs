@@ -7,7 +7,7 @@ use tombolo_machine::error::{ConfigError, near};
 use tombolo_machine::quantity::Plain;
 use tombolo_machine::section::Reader;
 use tombolo_machine::spelling::{KIND, OptionInfo};
-use tombolo_machine::tree::Node;
+use tombolo_machine::tree::ConfigNode;
 use tombolo_machine::{Conflict, Form, Key};
 use tombolo_types::Clock;
 
@@ -62,7 +62,7 @@ pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str, default: Opti
         expected: A::expected().to_owned(),
     };
     // Short spellings are expanded earlier, so a value is a table.
-    let Some(Node::Table(table)) = file.table.entries.get(name) else { return default.ok_or_else(missing) };
+    let Some(ConfigNode::Table(table)) = file.table.entries.get(name) else { return default.ok_or_else(missing) };
     let kind = table.entries.get(KIND);
     let word = match (kind, &default) {
         (Some(kind), _) => kind.text(),
@@ -70,10 +70,10 @@ pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str, default: Opti
         (None, None) => return Err(missing()),
     };
     let reader = Reader { table, section: name, clock: file.clock };
-    let is_word = matches!(kind, None | Some(Node::Leaf(_)));
+    let is_word = matches!(kind, None | Some(ConfigNode::Leaf(_)));
     let option = if is_word { A::read(word, &reader)? } else { None };
     let option = option.ok_or_else(|| ConfigError::Value {
-        place: kind.map_or(&table.place, Node::place).clone(),
+        place: kind.map_or(&table.place, ConfigNode::place).clone(),
         key: name.to_owned(),
         value: word.to_owned(),
         expected: A::expected().to_owned(),

@@ -62,7 +62,7 @@ use tombolo_machine::preset::Preset;
 use tombolo_machine::quantity::{Plain, Quantity};
 use tombolo_machine::section::{Reader, names};
 use tombolo_machine::spelling::AxisInfo;
-use tombolo_machine::tree::Table;
+use tombolo_machine::tree::ConfigTable;
 use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed};
 
 /// Declares the axes with the derived configuration, reader, record and documentation. A file must choose an option
@@ -192,7 +192,7 @@ impl Described for DesignConfig {
         preset::DESIGNS
     }
 
-    fn read(tree: &Table) -> Result<DesignConfig, ConfigError> {
+    fn read(tree: &ConfigTable) -> Result<DesignConfig, ConfigError> {
         let reader = Reader { table: tree, section: "", clock: axis::clock() };
         reader.refuse_unknown(&[&names(OWN_KEYS)[..], AXES].concat())?;
         let design = DesignConfig::from_file(&reader)?;

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_on_some_modules_is_cut_over_those() {
+    fn a_launch_on_some_modules_is_distributed_over_these_modules() {
         let second = shares(CtaCut::Contiguous, &[], On::Gpus(GpuSet::from_bits(0b10)));
         assert_eq!(second, [None, None, Some((0, 5)), Some((5, 10))]);
         let outer = shares(CtaCut::Program, &[0, 3], On::Modules(ModuleSet::from_bits(0b1001)));

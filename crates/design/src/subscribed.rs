@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_refused() {
+    fn malformed_subscriptions_are_refused() {
         let wrong = ["", "x", "x:", ": 1", "x[5..5]: 1", "x[1-2]: 1", "x: 1;", "x: -1", "x[..]: 0"];
         assert!(wrong.iter().all(|text| parsed(text).is_none()));
     }

@@ -106,7 +106,7 @@ fn a_home_aware_table_is_refused_where_an_l2_holds_lines_of_others_or_nothing() 
 }
 
 #[test]
-fn a_turn_of_no_cta_is_refused() {
+fn a_turn_without_ctas_is_refused() {
     assert!(refused_design("umh", "scheduling.cta_chunk", "0").contains("a whole number from 1"));
 }
 
@@ -172,7 +172,7 @@ fn keys_of_an_option_go_when_another_replaces_it() {
 }
 
 #[test]
-fn a_key_that_the_option_does_not_read_is_refused_where_it_stands() {
+fn a_key_that_the_option_does_not_read_is_refused_at_its_place() {
     let error = own("base = \"hmg\"\n[links]\nsample_time = 9\n").unwrap_err();
     assert!(error.starts_with("mine.toml:3: links.sample_time = 9: links = \"static\" does not read it"), "{error}");
     let error = own("base = \"hmg\"\n[links]\nsample_tim = 9\n").unwrap_err();
