@@ -4,21 +4,21 @@
 use crate::description::{Described, read};
 use crate::error::{ConfigError, Place};
 use crate::spelling::shown;
-use crate::tree::{Leaf, Table};
+use crate::tree::{ConfigTable, ConfigValue};
 
 /// Reattributes an `error` from reading `tree` to the value whose replacement caused it: a setting, or else a value
 /// in a file that builds on the file with the error.
-pub(crate) fn blamed<T: Described>(tree: &Table, error: ConfigError) -> ConfigError {
+pub(crate) fn blamed<T: Described>(tree: &ConfigTable, error: ConfigError) -> ConfigError {
     let Some((place, key)) = blamable_value(&error) else { return error };
     let leaves = tree.leaves();
-    let is_setting = |leaf: &Leaf| matches!(leaf.place, Place::Setting(_));
+    let is_setting = |leaf: &ConfigValue| matches!(leaf.place, Place::Setting(_));
     let is_gone = |paths: &[&str]| {
         let mut before = tree.clone();
         paths.iter().for_each(|path| before.restore(path));
         read::<T>(&before).err().is_none_or(|other| blamable_value(&other).is_none_or(|(_, other)| other != key))
     };
     let settings = || leaves.iter().filter(|(_, leaf)| is_setting(leaf));
-    let is_above = |leaf: &Leaf| leaf.below.is_some() && !is_setting(leaf) && file(&leaf.place) != file(place);
+    let is_above = |leaf: &ConfigValue| leaf.below.is_some() && !is_setting(leaf) && file(&leaf.place) != file(place);
     let overlaid = leaves.iter().filter(|(_, leaf)| is_above(leaf));
     if let Some((path, leaf)) = settings().chain(overlaid).find(|(path, _)| is_gone(&[path])) {
         return reattribute(path, leaf, error);
@@ -52,7 +52,7 @@ fn file(place: &Place) -> Option<&str> {
 }
 
 /// The error, reattributed to the value at `path`, with the original place in its reason.
-fn reattribute(path: &str, leaf: &Leaf, error: ConfigError) -> ConfigError {
+fn reattribute(path: &str, leaf: &ConfigValue, error: ConfigError) -> ConfigError {
     let (place, key, value, reason) = match error {
         ConfigError::Value { place, key, value, expected } => (place, key, value, format!("expected {expected}")),
         ConfigError::Refused { place, key, value, reason } => (place, key, value, reason),

@@ -2,7 +2,7 @@
 
 use crate::error::ConfigError;
 use crate::machine::{DramConfig, FabricShape, MachineConfig, SetIndex};
-use crate::tree::Table;
+use crate::tree::ConfigTable;
 use tombolo_types::Ps;
 
 /// A value in conflict with other values.
@@ -16,7 +16,7 @@ pub struct Conflict {
 
 impl Conflict {
     /// The error, with the key's place and value in `tree`.
-    pub fn at(self, tree: &Table) -> ConfigError {
+    pub fn at(self, tree: &ConfigTable) -> ConfigError {
         let node = tree.find(self.key);
         ConfigError::Refused {
             place: node.map_or(&tree.place, |node| node.place()).clone(),

@@ -6,7 +6,7 @@ use crate::machine::MachineConfig;
 use crate::preset::Preset;
 use crate::section::Key;
 use crate::spelling::{self, AxisInfo, FullSpelling};
-use crate::tree::{self, Leaf, Table};
+use crate::tree::{self, ConfigTable, ConfigValue};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -60,13 +60,13 @@ pub trait Described: Sized {
     ///
     /// # Errors
     /// Returns the first invalid value.
-    fn read(tree: &Table) -> Result<Self, ConfigError>;
+    fn read(tree: &ConfigTable) -> Result<Self, ConfigError>;
 }
 
 /// A description after reading and before checking: settings can still replace its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description<T> {
-    tree: Table,
+    tree: ConfigTable,
     notes: Vec<String>,
     described: PhantomData<T>,
 }
@@ -104,14 +104,14 @@ pub fn list_machines() -> Vec<Listed> {
 /// The presets for `T`.
 pub fn list<T: Described>() -> Vec<Listed> {
     let line = |preset: &Preset| {
-        let tree = Table::parse(preset.name, preset.text).expect("a test reads every preset");
+        let tree = ConfigTable::parse(preset.name, preset.text).expect("a test reads every preset");
         tree.find("description").map(|node| node.text().to_owned()).unwrap_or_default()
     };
     T::presets().iter().map(|preset| Listed { name: preset.name, description: line(preset) }).collect()
 }
 
 /// A tree, together with notices about its spelling.
-type AnnotatedTree = (Table, Vec<String>);
+type AnnotatedTree = (ConfigTable, Vec<String>);
 
 impl<T: Described> Description<T> {
     /// The description called `name`: a preset, or the path to a `.toml` file.
@@ -160,7 +160,7 @@ impl<T: Described> Description<T> {
         self.notes.extend(note.map(|note| format!("setting {setting}: {note}")));
         let text = tree::setting(value);
         let source = format!("set by {setting}");
-        self.tree.put(&path, Leaf { text, source, place: Place::Setting(setting), below: None });
+        self.tree.put(&path, ConfigValue { text, source, place: Place::Setting(setting), below: None });
         Ok(())
     }
 
@@ -215,7 +215,7 @@ impl<T: Described> Description<T> {
     /// Every value as written, with its dotted path and its source: the text after `# Source:` on the line, empty
     /// if absent.
     pub fn values(&self) -> Vec<DescribedValue> {
-        let value = |(path, leaf): (String, &Leaf)| DescribedValue {
+        let value = |(path, leaf): (String, &ConfigValue)| DescribedValue {
             path,
             value: leaf.text.clone(),
             source: leaf.source.clone(),
@@ -223,7 +223,7 @@ impl<T: Described> Description<T> {
         self.tree.leaves().into_iter().map(value).collect()
     }
 
-    pub(crate) fn tree(&self) -> &Table {
+    pub(crate) fn tree(&self) -> &ConfigTable {
         &self.tree
     }
 
@@ -234,7 +234,7 @@ impl<T: Described> Description<T> {
 }
 
 /// Reads the configuration in `tree`, ignoring keys for options that a setting replaced.
-pub(crate) fn read<T: Described>(tree: &Table) -> Result<T, ConfigError> {
+pub(crate) fn read<T: Described>(tree: &ConfigTable) -> Result<T, ConfigError> {
     T::read(&spelling::without_replaced::<T>(tree))
 }
 
@@ -341,10 +341,14 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
 }
 
 /// Builds the tree for `file`, overlaid on its base's tree.
-fn build<T: Described>(file: &DescriptionFile, depth: usize, notes: &mut Vec<String>) -> Result<Table, ConfigError> {
-    let mut tree = Table::parse(&file.label, &file.text)?;
+fn build<T: Described>(
+    file: &DescriptionFile,
+    depth: usize,
+    notes: &mut Vec<String>,
+) -> Result<ConfigTable, ConfigError> {
+    let mut tree = ConfigTable::parse(&file.label, &file.text)?;
     spelling::write_out::<T>(&mut tree, notes);
-    let name = Leaf { text: file.name.clone(), place: tree.place.clone(), source: String::new(), below: None };
+    let name = ConfigValue { text: file.name.clone(), place: tree.place.clone(), source: String::new(), below: None };
     if tree.find("name").is_none() {
         tree.put("name", name);
     }
@@ -357,7 +361,7 @@ fn build<T: Described>(file: &DescriptionFile, depth: usize, notes: &mut Vec<Str
     }
     if tree.find("description").is_none() {
         let text = format!("based on {name}");
-        tree.put("description", Leaf { text, place: place.clone(), source: String::new(), below: None });
+        tree.put("description", ConfigValue { text, place: place.clone(), source: String::new(), below: None });
     }
     let below = open::<T>(&name, Some(&file.folder)).map_err(|error| at_base(&error, &place, &name))?;
     let mut whole = build::<T>(&below, depth + 1, notes)?;

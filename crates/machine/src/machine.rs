@@ -17,7 +17,7 @@ use crate::quantity::{Fraction, Quantity, choice};
 use crate::scale::Scale;
 use crate::section::{Key, Reader, Section, section};
 use crate::sharing::{CopyConfig, PagingConfig, PublicationConfig};
-use crate::tree::Table;
+use crate::tree::ConfigTable;
 use serde::ser::SerializeStruct;
 use tombolo_types::stream::ComputeClass;
 use tombolo_types::{Bytes, Clock, GpuId, LineSize, ModuleId, Ps, Rate};
@@ -442,7 +442,7 @@ impl Described for MachineConfig {
         MACHINES
     }
 
-    fn read(tree: &Table) -> Result<MachineConfig, ConfigError> {
+    fn read(tree: &ConfigTable) -> Result<MachineConfig, ConfigError> {
         // Any clock suffices to read the clock itself.
         let first = Reader { table: tree, section: "", clock: Clock::from_hz(1_000_000_000) };
         let mut known: Vec<&str> = OWN_KEYS.iter().map(|key| key.name).collect();

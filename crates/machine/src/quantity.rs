@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_unit_is_refused_rather_than_rounded() {
+    fn fractional_units_are_refused_instead_of_rounded() {
         assert_eq!(u64::parse("1.0001KB", clock()), None);
         assert_eq!(Ps::parse("0.0005ns", clock()), None);
         assert_eq!(Rate::parse("0.5B/s", clock()), None);

@@ -4,7 +4,7 @@ use crate::description::{Described, Description};
 use crate::error::{ConfigError, Place};
 use crate::section::Key;
 use crate::spelling::{self, AxisInfo, KIND};
-use crate::tree::{Node, Table};
+use crate::tree::{ConfigNode, ConfigTable};
 
 /// An effective value.
 #[derive(Clone, Debug)]
@@ -48,8 +48,8 @@ impl<T: Described> Description<T> {
     }
 }
 
-fn resolve(tree: &Table, section: &'static str, key: Key) -> Option<ResolvedValue> {
-    if let Some(Node::Leaf(leaf)) = tree.find(&key.path(section)) {
+fn resolve(tree: &ConfigTable, section: &'static str, key: Key) -> Option<ResolvedValue> {
+    if let Some(ConfigNode::Leaf(leaf)) = tree.find(&key.path(section)) {
         let (value, place, source) = (leaf.text.clone(), Some(leaf.place.clone()), leaf.source.clone());
         return Some(ResolvedValue { section, key, value, place, source });
     }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_stands_nowhere_and_has_the_source_that_its_key_states() {
+    fn a_default_has_no_place_and_the_source_that_its_key_states() {
         let one = ("1".to_owned(), None, String::new());
         assert_eq!(told::<MachineConfig>("base = \"hmg-4x4\"", "sm.turn_cycles"), one);
         let source = |doc| Key::required::<u32>("key", doc).source_of_default();

@@ -2,7 +2,7 @@
 
 use crate::error::{ConfigError, near};
 use crate::quantity::{Form, Plain, Quantity};
-use crate::tree::{Node, Table};
+use crate::tree::{ConfigNode, ConfigTable};
 use tombolo_types::Clock;
 
 /// A key in a section, for help, templates and schemas.
@@ -55,7 +55,7 @@ pub trait Section: Sized {
 /// The reader for a single table.
 pub struct Reader<'a> {
     /// The table to read.
-    pub table: &'a Table,
+    pub table: &'a ConfigTable,
     /// The section's name; empty for the whole file.
     pub section: &'static str,
     /// Clock used to convert cycles.
@@ -78,8 +78,8 @@ impl Reader<'_> {
             });
         };
         let value = match node {
-            Node::Leaf(leaf) => T::parse(&leaf.text, self.clock),
-            Node::Table(_) => None,
+            ConfigNode::Leaf(leaf) => T::parse(&leaf.text, self.clock),
+            ConfigNode::Table(_) => None,
         };
         value.ok_or_else(|| ConfigError::Value {
             place: node.place().clone(),
@@ -93,8 +93,8 @@ impl Reader<'_> {
     pub fn section<S: Section>(&self, name: &'static str) -> Result<S, ConfigError> {
         let empty;
         let table = match self.table.entries.get(name) {
-            Some(Node::Table(table)) => table,
-            Some(Node::Leaf(leaf)) => {
+            Some(ConfigNode::Table(table)) => table,
+            Some(ConfigNode::Leaf(leaf)) => {
                 return Err(ConfigError::Value {
                     place: leaf.place.clone(),
                     key: name.to_owned(),
@@ -103,7 +103,7 @@ impl Reader<'_> {
                 });
             }
             None => {
-                empty = Table { place: self.table.place.clone(), entries: Default::default() };
+                empty = ConfigTable { place: self.table.place.clone(), entries: Default::default() };
                 &empty
             }
         };

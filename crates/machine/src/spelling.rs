@@ -4,7 +4,7 @@
 //! read it: if a derived file or a setting chooses another option, keys of the base file's option are removed.
 
 use crate::description::Described;
-use crate::tree::{Leaf, Node, Table};
+use crate::tree::{ConfigNode, ConfigTable, ConfigValue};
 
 /// The key for a choice's word.
 pub const KIND: &str = "kind";
@@ -65,16 +65,16 @@ pub fn shown(path: &str) -> &str {
 }
 
 /// Expands short and earlier spellings in a file; notices about earlier spellings are appended to `notes`.
-pub(crate) fn write_out<T: Described>(tree: &mut Table, notes: &mut Vec<String>) {
-    let leaves: Vec<(String, Leaf)> = tree
+pub(crate) fn write_out<T: Described>(tree: &mut ConfigTable, notes: &mut Vec<String>) {
+    let leaves: Vec<(String, ConfigValue)> = tree
         .entries
         .iter()
         .filter_map(|(key, node)| match node {
-            Node::Leaf(leaf) => Some((key.clone(), leaf.clone())),
-            Node::Table(_) => None,
+            ConfigNode::Leaf(leaf) => Some((key.clone(), leaf.clone())),
+            ConfigNode::Table(_) => None,
         })
         .collect();
-    let spelled: Vec<(String, String, Leaf)> = leaves
+    let spelled: Vec<(String, String, ConfigValue)> = leaves
         .into_iter()
         .filter_map(|(key, leaf)| {
             let FullSpelling { path, note } = in_full::<T>(&key);
@@ -86,8 +86,8 @@ pub(crate) fn write_out<T: Described>(tree: &mut Table, notes: &mut Vec<String>)
     spelled.into_iter().for_each(|(_, path, leaf)| tree.put(&path, leaf));
     for (earlier, today) in T::aliases() {
         let Some((section, key)) = earlier.split_once('.') else { continue };
-        let Some(Node::Table(table)) = tree.entries.get_mut(section) else { continue };
-        if let Some(Node::Leaf(leaf)) = table.entries.remove(key) {
+        let Some(ConfigNode::Table(table)) = tree.entries.get_mut(section) else { continue };
+        if let Some(ConfigNode::Leaf(leaf)) = table.entries.remove(key) {
             notes.push(format!("{}: key {earlier} of a {} is now {today}", leaf.place, T::KIND));
             tree.put(today, leaf);
         }
@@ -95,22 +95,22 @@ pub(crate) fn write_out<T: Described>(tree: &mut Table, notes: &mut Vec<String>)
 }
 
 /// Removes keys from `below` if `above` replaces their option with a different option.
-pub(crate) fn drop_replaced<T: Described>(below: &mut Table, above: &Table) {
+pub(crate) fn drop_replaced<T: Described>(below: &mut ConfigTable, above: &ConfigTable) {
     for axis in T::axes() {
-        let kind = |tree: &Table| tree.find(&format!("{}.{KIND}", axis.name)).map(|node| node.text().to_owned());
+        let kind = |tree: &ConfigTable| tree.find(&format!("{}.{KIND}", axis.name)).map(|node| node.text().to_owned());
         let (Some(now), true) = (kind(above), kind(below).is_some()) else { continue };
-        if let Some(Node::Table(table)) = below.entries.get_mut(axis.name) {
+        if let Some(ConfigNode::Table(table)) = below.entries.get_mut(axis.name) {
             table.entries.retain(|key, _| axis.reads(&now, key));
         }
     }
 }
 
 /// A copy of `tree` without file keys whose option a setting replaced.
-pub(crate) fn without_replaced<T: Described>(tree: &Table) -> Table {
+pub(crate) fn without_replaced<T: Described>(tree: &ConfigTable) -> ConfigTable {
     let mut tree = tree.clone();
     for axis in T::axes() {
-        let Some(Node::Table(table)) = tree.entries.get_mut(axis.name) else { continue };
-        let Some(Node::Leaf(kind)) = table.entries.get(KIND).cloned() else { continue };
+        let Some(ConfigNode::Table(table)) = tree.entries.get_mut(axis.name) else { continue };
+        let Some(ConfigNode::Leaf(kind)) = table.entries.get(KIND).cloned() else { continue };
         if kind.place.is_setting() {
             table.entries.retain(|key, node| axis.reads(&kind.text, key) || node.place().is_setting());
         }

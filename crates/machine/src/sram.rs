@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_s_points_are_what_it_gives_and_between_them_it_grows() {
+    fn interpolation_hits_the_points_of_the_model_and_grows_between_them() {
         for (bytes, time, area) in POINTS {
             assert_eq!(Sram::of_bytes(bytes), Some(Sram { nanoseconds: time, square_millimetres: area }));
         }
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_beyond_the_points() {
+    fn no_value_exists_beyond_the_points() {
         assert_eq!([Sram::of_bytes(1 << 20), Sram::of_bytes(1 << 30), Sram::of_bytes(0)], [None; 3]);
     }
 }

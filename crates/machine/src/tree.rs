@@ -7,7 +7,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 /// A single value, as text; its key determines the meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leaf {
+pub struct ConfigValue {
     /// The text as written, without quotes; a list appears as words joined by commas.
     pub text: String,
     /// The place of the value.
@@ -15,11 +15,11 @@ pub struct Leaf {
     /// The value's source: the text after `# Source:` on its line; empty if absent.
     pub source: String,
     /// The value it replaced, from a base file or before a setting.
-    pub below: Option<Box<Leaf>>,
+    pub below: Option<Box<ConfigValue>>,
 }
 
-impl Leaf {
-    fn replace(&mut self, above: Leaf) {
+impl ConfigValue {
+    fn replace(&mut self, above: ConfigValue) {
         let below = std::mem::replace(self, above);
         self.below = Some(Box::new(below));
     }
@@ -27,43 +27,43 @@ impl Leaf {
 
 /// A value or a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Node {
+pub enum ConfigNode {
     /// A value.
-    Leaf(Leaf),
+    Leaf(ConfigValue),
     /// A section.
-    Table(Table),
+    Table(ConfigTable),
 }
 
-impl Node {
+impl ConfigNode {
     /// The place of the node.
     pub fn place(&self) -> &Place {
         match self {
-            Node::Leaf(leaf) => &leaf.place,
-            Node::Table(table) => &table.place,
+            ConfigNode::Leaf(leaf) => &leaf.place,
+            ConfigNode::Table(table) => &table.place,
         }
     }
 
     /// The value's text, or a note that the node is a section.
     pub fn text(&self) -> &str {
         match self {
-            Node::Leaf(leaf) => &leaf.text,
-            Node::Table(_) => "a section",
+            ConfigNode::Leaf(leaf) => &leaf.text,
+            ConfigNode::Table(_) => "a section",
         }
     }
 }
 
 /// A section, or a whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct ConfigTable {
     /// The beginning of the table in its file.
     pub place: Place,
     /// Nodes by key.
-    pub entries: BTreeMap<String, Node>,
+    pub entries: BTreeMap<String, ConfigNode>,
 }
 
-impl Table {
+impl ConfigTable {
     /// Parses the text of the file called `file`.
-    pub fn parse(file: &str, text: &str) -> Result<Table, ConfigError> {
+    pub fn parse(file: &str, text: &str) -> Result<ConfigTable, ConfigError> {
         let source = Source::new(file, text);
         match DeTable::parse(text) {
             Ok(table) => source.table(table.get_ref(), 0),
@@ -75,12 +75,12 @@ impl Table {
     }
 
     /// Overlays `upper` on this table: values from `upper` replace, sections merge.
-    pub(crate) fn overlay(&mut self, upper: Table) {
+    pub(crate) fn overlay(&mut self, upper: ConfigTable) {
         self.place = upper.place;
         for (key, node) in upper.entries {
             match (self.entries.get_mut(&key), node) {
-                (Some(Node::Table(below)), Node::Table(above)) => below.overlay(above),
-                (Some(Node::Leaf(below)), Node::Leaf(above)) => below.replace(above),
+                (Some(ConfigNode::Table(below)), ConfigNode::Table(above)) => below.overlay(above),
+                (Some(ConfigNode::Leaf(below)), ConfigNode::Leaf(above)) => below.replace(above),
                 (_, node) => {
                     self.entries.insert(key, node);
                 }
@@ -89,19 +89,19 @@ impl Table {
     }
 
     /// Puts `leaf` at the dotted `path`, replacing any present value.
-    pub(crate) fn put(&mut self, path: &str, leaf: Leaf) {
+    pub(crate) fn put(&mut self, path: &str, leaf: ConfigValue) {
         match path.split_once('.') {
             None => match self.entries.get_mut(path) {
-                Some(Node::Leaf(below)) => below.replace(leaf),
-                Some(Node::Table(_)) | None => _ = self.entries.insert(path.to_owned(), Node::Leaf(leaf)),
+                Some(ConfigNode::Leaf(below)) => below.replace(leaf),
+                Some(ConfigNode::Table(_)) | None => _ = self.entries.insert(path.to_owned(), ConfigNode::Leaf(leaf)),
             },
             Some((section, rest)) => {
                 let place = self.place.clone();
-                let empty = || Node::Table(Table { place, entries: BTreeMap::new() });
+                let empty = || ConfigNode::Table(ConfigTable { place, entries: BTreeMap::new() });
                 match self.entries.entry(section.to_owned()).or_insert_with(empty) {
-                    Node::Table(table) => table.put(rest, leaf),
+                    ConfigNode::Table(table) => table.put(rest, leaf),
                     // A file that gives a value for a section is refused when it is read.
-                    Node::Leaf(_) => {}
+                    ConfigNode::Leaf(_) => {}
                 }
             }
         }
@@ -111,14 +111,14 @@ impl Table {
     pub(crate) fn restore(&mut self, path: &str) {
         match path.split_once('.') {
             None => {
-                if let Some(Node::Leaf(leaf)) = self.entries.remove(path)
+                if let Some(ConfigNode::Leaf(leaf)) = self.entries.remove(path)
                     && let Some(below) = leaf.below
                 {
-                    self.entries.insert(path.to_owned(), Node::Leaf(*below));
+                    self.entries.insert(path.to_owned(), ConfigNode::Leaf(*below));
                 }
             }
             Some((section, rest)) => {
-                if let Some(Node::Table(table)) = self.entries.get_mut(section) {
+                if let Some(ConfigNode::Table(table)) = self.entries.get_mut(section) {
                     table.restore(rest);
                 }
             }
@@ -126,12 +126,12 @@ impl Table {
     }
 
     /// Every value by dotted path, in path order.
-    pub fn leaves(&self) -> Vec<(String, &Leaf)> {
+    pub fn leaves(&self) -> Vec<(String, &ConfigValue)> {
         let (mut own, mut below) = (Vec::new(), Vec::new());
         for (key, node) in &self.entries {
             match node {
-                Node::Leaf(leaf) => own.push((key.clone(), leaf)),
-                Node::Table(table) => {
+                ConfigNode::Leaf(leaf) => own.push((key.clone(), leaf)),
+                ConfigNode::Table(table) => {
                     below.extend(table.leaves().into_iter().map(|(path, leaf)| (format!("{key}.{path}"), leaf)));
                 }
             }
@@ -141,12 +141,12 @@ impl Table {
     }
 
     /// Finds the node at the dotted `path`.
-    pub fn find(&self, path: &str) -> Option<&Node> {
+    pub fn find(&self, path: &str) -> Option<&ConfigNode> {
         match path.split_once('.') {
             None => self.entries.get(path),
             Some((section, rest)) => match self.entries.get(section)? {
-                Node::Table(table) => table.find(rest),
-                Node::Leaf(_) => None,
+                ConfigNode::Table(table) => table.find(rest),
+                ConfigNode::Leaf(_) => None,
             },
         }
     }
@@ -157,7 +157,8 @@ impl Table {
 pub(crate) fn setting(value: &str) -> String {
     let value = value.trim();
     let as_in_a_file = || {
-        let tree = Table::parse("setting", &format!("value = {value}")).ok().filter(|tree| tree.entries.len() == 1)?;
+        let tree =
+            ConfigTable::parse("setting", &format!("value = {value}")).ok().filter(|tree| tree.entries.len() == 1)?;
         Some(tree.find("value")?.text().trim().to_owned())
     };
     let is_plain = !value.starts_with(['"', '\'', '[']);
@@ -182,27 +183,27 @@ impl<'a> Source<'a> {
         Place::Line { file: self.file.clone(), line }
     }
 
-    fn table(&self, table: &DeTable<'_>, offset: usize) -> Result<Table, ConfigError> {
+    fn table(&self, table: &DeTable<'_>, offset: usize) -> Result<ConfigTable, ConfigError> {
         let mut entries = BTreeMap::new();
         for (key, value) in table {
             let name = key.get_ref().to_string();
             let at = value.span().start;
             let node = match value.get_ref() {
                 // A section's header has no span of its own; its key has a span.
-                DeValue::Table(inner) => Node::Table(self.table(inner, key.span().start)?),
-                DeValue::Array(list) => Node::Leaf(self.leaf(self.list(&name, list)?, value.span())),
-                scalar => Node::Leaf(self.leaf(self.scalar(&name, scalar, at)?, value.span())),
+                DeValue::Table(inner) => ConfigNode::Table(self.table(inner, key.span().start)?),
+                DeValue::Array(list) => ConfigNode::Leaf(self.leaf(self.list(&name, list)?, value.span())),
+                scalar => ConfigNode::Leaf(self.leaf(self.scalar(&name, scalar, at)?, value.span())),
             };
             entries.insert(name, node);
         }
-        Ok(Table { place: self.place(offset), entries })
+        Ok(ConfigTable { place: self.place(offset), entries })
     }
 
     /// Builds a value with its place and its source.
-    fn leaf(&self, text: String, span: std::ops::Range<usize>) -> Leaf {
+    fn leaf(&self, text: String, span: std::ops::Range<usize>) -> ConfigValue {
         let line = self.text.get(span.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
         let source = line.split_once("# Source:").map(|(_, source)| source.trim().to_owned()).unwrap_or_default();
-        Leaf { text, place: self.place(span.start), source, below: None }
+        ConfigValue { text, place: self.place(span.start), source, below: None }
     }
 
     fn list(&self, key: &str, list: &DeArray<'_>) -> Result<String, ConfigError> {
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_value_knows_its_line_and_text() {
-        let tree = Table::parse("m.toml", TEXT).unwrap();
+        let tree = ConfigTable::parse("m.toml", TEXT).unwrap();
         let leaf =
             |path: &str| (tree.find(path).unwrap().text().to_owned(), tree.find(path).unwrap().place().to_string());
         assert_eq!(leaf("name"), ("x".to_owned(), "m.toml:1".to_owned()));
@@ -252,7 +253,7 @@ mod tests {
     #[test]
     fn a_value_knows_the_source_on_its_line() {
         let text = "a = 1 # Source: a book, page 2\nb = [\"x\", \"y\"]  # Source: assumed\nc = 3 # why\n[s]\nd = 4\n";
-        let tree = Table::parse("m.toml", text).unwrap();
+        let tree = ConfigTable::parse("m.toml", text).unwrap();
         let sources: Vec<(String, &str)> =
             tree.leaves().into_iter().map(|(path, leaf)| (path, leaf.source.as_str())).collect();
         let expected = [("a", "a book, page 2"), ("b", "assumed"), ("c", ""), ("s.d", "")];
@@ -261,17 +262,17 @@ mod tests {
 
     #[test]
     fn an_overlay_replaces_values_and_merges_sections() {
-        let mut tree = Table::parse("base.toml", TEXT).unwrap();
-        tree.overlay(Table::parse("top.toml", "\n[l2]\nways = 4").unwrap());
+        let mut tree = ConfigTable::parse("base.toml", TEXT).unwrap();
+        tree.overlay(ConfigTable::parse("top.toml", "\n[l2]\nways = 4").unwrap());
         assert_eq!(tree.find("l2.bytes").unwrap().place().to_string(), "base.toml:3");
         assert_eq!(tree.find("l2.ways").unwrap().place().to_string(), "top.toml:3");
     }
 
     #[test]
     fn broken_toml_is_an_error_with_its_line() {
-        let error = Table::parse("m.toml", "a = 1\nb = = 2\n").unwrap_err().to_string();
+        let error = ConfigTable::parse("m.toml", "a = 1\nb = = 2\n").unwrap_err().to_string();
         assert!(error.starts_with("m.toml:2: "), "{error}");
-        let error = Table::parse("m.toml", "a = [{ b = 1 }]\n").unwrap_err().to_string();
+        let error = ConfigTable::parse("m.toml", "a = [{ b = 1 }]\n").unwrap_err().to_string();
         assert_eq!(error, "m.toml:1: a = a table: expected text, a number, true or false, or a list of these");
     }
 }

@@ -61,7 +61,7 @@ fn an_unknown_setting_lists_near_names_and_the_sections_keys() {
 }
 
 #[test]
-fn a_wrong_value_says_what_is_allowed() {
+fn the_error_for_a_wrong_value_names_the_allowed_values() {
     let expected = "setting l2.bytes=6Mb: l2.bytes = 6Mb: expected a size from 1 byte to 512 TB";
     assert!(refused("l2.bytes", "6Mb").starts_with(expected));
     for (path, wrong, allowed) in [
@@ -157,7 +157,7 @@ fn links_that_nothing_crosses_may_be_instant() {
 }
 
 #[test]
-fn an_error_in_a_file_names_file_line_key_value_and_what_is_allowed() {
+fn an_error_in_a_file_names_file_line_key_value_and_allowed_values() {
     let error = own("base = \"hmg-4x4\"\n\n[l2]\nways = \"many\"\n").unwrap_err().to_string();
     assert_eq!(error, "mine.toml:4: l2.ways = many: expected a whole number from 1 to 4294967295");
 }
@@ -204,13 +204,13 @@ fn a_circle_of_bases_is_refused() {
 }
 
 #[test]
-fn a_base_that_is_not_there_is_told_from_where_it_is_named() {
+fn a_missing_base_is_reported_at_the_place_that_names_it() {
     let error = own("\nbase = \"hmg-5x5\"\n").unwrap_err().to_string();
     assert!(error.starts_with("mine.toml:2: base = hmg-5x5: no machine is called \"hmg-5x5\""), "{error}");
 }
 
 #[test]
-fn an_unknown_name_lists_what_there_is() {
+fn the_error_for_an_unknown_name_lists_the_known_names() {
     let error = machine("hmg-4x5").unwrap_err().to_string();
     assert!(error.contains("no machine is called \"hmg-4x5\" (did you mean hmg-4x4"), "{error}");
     assert!(error.contains("there are hmg-4x4, hmg-4x4-wide, hmg-1x4, numa-1"), "{error}");
@@ -234,7 +234,7 @@ fn files_that_cannot_be_read_say_why() {
 }
 
 #[test]
-fn a_scale_without_whole_sms_lists_what_is_allowed() {
+fn the_error_for_a_scale_without_whole_sms_lists_the_allowed_scales() {
     let whole = machine("hmg-4x4").unwrap().check().unwrap();
     let error = whole.scaled("1/5".parse().unwrap()).unwrap_err().to_string();
     assert!(error.contains("have 32 SMs and must keep a whole number: allowed are k/32 for k from 1 to 32"), "{error}");
@@ -299,7 +299,7 @@ fn a_setting_may_give_its_value_as_a_file_does() {
 }
 
 #[test]
-fn what_a_setting_breaks_is_blamed_on_the_setting() {
+fn a_conflict_caused_by_a_setting_is_blamed_on_the_setting() {
     for (path, value, beside) in [
         ("sm.warps", "1", "sm.sub_cores = 4"),
         ("sm.warps", "32", "sm.threads"),
@@ -315,7 +315,7 @@ fn what_a_setting_breaks_is_blamed_on_the_setting() {
 }
 
 #[test]
-fn what_two_settings_break_together_is_blamed_on_both() {
+fn a_conflict_caused_by_two_settings_is_blamed_on_both() {
     let mut machine = machine("hmg-4x4").unwrap();
     // Either setting alone leaves a multiple; both together leave 64 KB in 3 ways for 16 slices.
     [("l2.slices", "5"), ("l2.ways", "7")].iter().for_each(|(path, value)| machine.set(path, value).unwrap());
@@ -324,7 +324,7 @@ fn what_two_settings_break_together_is_blamed_on_both() {
 }
 
 #[test]
-fn a_file_is_blamed_for_what_it_breaks_of_its_base() {
+fn a_conflict_with_a_base_file_is_blamed_on_the_derived_file() {
     let text = "base = \"hmg-4x4\"\n[sm]\nwarps = 1\n";
     let error = Description::<MachineConfig>::parse("own.toml", text).unwrap().check().unwrap_err().to_string();
     assert!(

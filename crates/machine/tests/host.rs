@@ -40,7 +40,7 @@ fn refused(settings: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_host_is_there_where_its_five_sections_are() {
+fn a_host_exists_if_its_five_sections_exist() {
     let whole = with(&[]).unwrap();
     let host = whole.coherent_host().unwrap();
     assert_eq!((host.cpu.outstanding, host.llc.directory_blocks, host.directory.controllers), (10, 512, 2));
@@ -92,7 +92,7 @@ fn an_absent_section_is_in_no_record() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_the_reason() {
+fn conflicting_values_are_refused_with_the_reason() {
     for (path, value, reason) in [
         ("stack.block_bytes", "32", "from 64 to 16384 bytes"),
         ("stack.block_bytes", "32KB", "from 64 to 16384 bytes"),

@@ -163,7 +163,7 @@ fn chiplets_share_the_l3_and_the_memory_that_all_have_together() {
 }
 
 #[test]
-fn what_an_sm_holds_and_what_takes_time_does_not_scale() {
+fn sm_resources_and_latencies_do_not_scale() {
     let whole = machine("hmg-4x4").unwrap().check().unwrap();
     let small = whole.scaled(Scale::new(1, 16).unwrap()).unwrap();
     assert_eq!((small.sm, small.l1, small.crossbar), (whole.sm, whole.l1, whole.crossbar));
@@ -178,7 +178,7 @@ fn what_an_sm_holds_and_what_takes_time_does_not_scale() {
 }
 
 #[test]
-fn a_sixteenth_of_hmgs_machine_is_what_one_expects() {
+fn a_sixteenth_of_hmgs_machine_has_the_expected_sizes() {
     let small = machine("hmg-4x4").unwrap().check().unwrap().scaled("1/16".parse().unwrap()).unwrap();
     assert_eq!(small.topology.sms_per_module, 2);
     assert_eq!((small.l2.bytes, small.l2.slices, small.l2.mshrs), (192 << 10, 1, 192));
@@ -324,7 +324,7 @@ fn table_iii_of_umh() {
 }
 
 #[test]
-fn directories_of_umhs_machine_cost_what_it_says() {
+fn directory_costs_of_umhs_machine_match_the_paper() {
     let m = machine("umh-4-nvlink").unwrap().check().unwrap();
     let (stack, host, llc) = (m.stack_directory_cost(), m.host_directory_cost(false), m.llc_directory_cost());
     assert_eq!((stack.unwrap().bits, stack.unwrap().bytes()), (35 + 64, 3_244_032), "section 5: 3.09 MiB");
