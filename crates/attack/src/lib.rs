@@ -7,8 +7,7 @@
 //!
 //! - [`series`]: runs distributed over tests and designs. [`report`]: their results.
 //! - [`setup`]: all parameters of a run; `draw` and `machine` draw them, `host` adds a host; [`shrink`] minimises a
-//!   failing
-//! run.
+//!   failing run.
 //! - `script`: threads as straight-line code. `staging`: the streams of a run. [`trial`]: a run and its verdict.
 //! - [`values`]: line contents. [`observer`]: receives loads and supplies stored values. `chart`: the messages of a
 //!   run.

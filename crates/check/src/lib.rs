@@ -3,7 +3,7 @@
 //!
 //! Three parts are independent from protocols:
 //! - [`litmus`] reads, checks and prints litmus tests. Both the model and the protocol explorer run its
-//! [`litmus::Program`].
+//!   [`litmus::Program`].
 //! - [`axiomatic`] computes the complete set of final states that the PTX memory model allows for a program.
 //! - [`random`] generates programs; a seed yields an identical program on every platform.
 //!

@@ -25,8 +25,8 @@ pub(crate) struct Names {
 impl Names {
     /// Names of structures, enumerations and traits outside tests.
     pub(crate) fn of(sources: &[Source]) -> Names {
-        let definition =
-            Regex::new(r"(?m)^[ \t]*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait) ([A-Za-z0-9_]+)").expect("the pattern is valid");
+        let definition = Regex::new(r"(?m)^[ \t]*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait) ([A-Za-z0-9_]+)")
+            .expect("the pattern is valid");
         let mut definitions: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for source in sources {
             for name in definition.captures_iter(source.product().unwrap_or_default()) {
