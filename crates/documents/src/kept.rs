@@ -118,7 +118,7 @@ impl KeptReport {
         let index = figure.columns.iter().position(|known| known == column).ok_or_else(|| {
             format!("{} has no column `{column}`: expected one of `{}`", figure.id, figure.columns.join("`, `"))
         })?;
-        Ok(figure.rows.iter().find(|known| known.label == row).and_then(|row| row.values[index]))
+        Ok(figure.rows.iter().find(|known| known.label == row).and_then(|row| row.values.get(index).copied().flatten()))
     }
 
     /// Finds a figure by its name.

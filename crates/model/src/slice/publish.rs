@@ -166,7 +166,12 @@ impl<D: Contents> Slice<D> {
         };
         let Some(publisher) = &here.uncore.publisher else { return false };
         let own = item.from() == Requester::Local;
-        match publisher.rules.behind(own, &item.body.request) {
+        let behind = publisher.rules.behind(own, &item.body.request);
+        if behind != Behind::Nothing {
+            // A publication at once takes the request's flag along; later, no copy might leave for the subscribers.
+            here.flags_mut().learn(line, item.body.flag);
+        }
+        match behind {
             Behind::Nothing => false,
             Behind::IsAdded => {
                 here.at_uncore().add_to_queue(line, &item.body.request);
