@@ -5,6 +5,13 @@
 //! queues and caches, placements of threads and pages, delays between instructions, additional traffic. Lines carry
 //! values through the timing model. `tombolo_check::axiomatic` must allow the final state.
 //!
+//! Additional loads, polls and warps allow no final state beyond the test's own: without them, a run is an execution of
+//! the test. Some failures without a forbidden value are violations too: a panic, a run without an end, a missing
+//! result. Tests with branches or with several barrier numbers are counted and not run.
+//!
+//! Host threads run between kernels only; tests with host code beside a kernel are counted and not run. With a host,
+//! all pages are in host memory and each GPU has a single module.
+//!
 //! - [`series`]: runs distributed over tests and designs. [`report`]: their results.
 //! - [`setup`]: all parameters of a run; `draw` and `machine` draw them, `host` adds a host; [`shrink`] minimises a
 //!   failing run.

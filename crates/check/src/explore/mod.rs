@@ -18,6 +18,23 @@
 //! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` contains invariants beyond
 //!   outcomes; `search` visits states, `chart` prints the path to a violation.
 //!
+//! Coverage:
+//!
+//! | aspect | explored |
+//! | --- | --- |
+//! | interleavings | all, for threads and messages |
+//! | channels | the order declared by the protocol: requests to a home per line (per region if L2s send downgrades), fills and invalidations per region, no order otherwise |
+//! | latency | any, for each message and each memory access |
+//! | capacity | any: before a request that finds a line, branches with and without its eviction ([`Evictions`]) |
+//! | placement | threads on SMs and modules, system homes, GPU homes ([`layouts`]) |
+//! | sharing | locations on lines, sectors, regions, pages ([`Sharing`]), in pairs by declaration order; a location does not fill its sector |
+//! | start | cold caches, warm caches ([`Start`]) |
+//!
+//! Kernel boundary: a wait for every thread's arrival and every SM's store acknowledgments, then the plans for
+//! `Sync::Kernel` like in the command processor, then L1 invalidation. A thread without an instruction before its
+//! boundary runs only in the later kernel: a CTA in the next kernel may be on any SM. A barrier waits for no thread
+//! at a boundary.
+//!
 //! Modelled: any capacity of caches and directories (each possible eviction happens in some branch), any latency for
 //! every message and memory access within the order its channel keeps. Not modelled: bounded queues (a message waits in
 //! the channel for an arbitrary time), translation.

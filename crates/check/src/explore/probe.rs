@@ -8,6 +8,13 @@
 //! - lines that are absent, partly or wholly valid, and partly dirty if lines are written back.
 //!
 //! L1s are probed with the corresponding cases, if applicable.
+//!
+//! | assumption | without it |
+//! | --- | --- |
+//! | an L2 sends requests only to the line's homes, and invalidates only sharers in its own directory entry (`edges`) | the exploration reports a violation |
+//! | while a miss is in flight, stores and atomics to the line wait, and the directory records no reader before the data's departure | memory replies late, no request is postponed, entries are also replaced before reads |
+//! | an L1 installs no data from a miss that an acquire or a store has passed | fills arrive late |
+//! | an early eviction sends no message | evictions happen at any time |
 
 use super::trial::RecordedEffects;
 use super::values::{Cells, Values, WHOLE_LINE, cells};

@@ -1,4 +1,8 @@
 //! Acquires and releases beyond the SM: the host of [`tombolo_protocol::plan`].
+//!
+//! Each release phase marks the awaited stores and invalidations within its scope. A mark moves on to a message's
+//! consequences: from a store to the store forwarded by a GPU home, from an invalidation to all messages sent by a GPU
+//! home for the region. The phase ends with the last mark, the earliest possible acknowledgment.
 
 use super::memory_system::MemorySystem;
 use super::sm::SmHost;

@@ -1,7 +1,11 @@
 //! Broken protocols, and tests for catching them: a checker that accepts everything proves nothing.
 //!
 //! Each [`BrokenRule`] is searched for under every applicable protocol, with the shipped tests: first the tests in the
-//! rule's row, then all remaining tests (`Suite`). Random programs are tried if only few tests catch the rule.
+//! rule's row, then all remaining tests (`Suite`). Random programs are tried if only few tests catch the rule; a
+//! detection by random programs alone is no catch.
+//!
+//! A load that hits despite its scope returns no forbidden value: it only polls forever. The polling tests therefore
+//! ask if an end is reachable, without evictions, because an eviction would end the wait by chance.
 
 mod nmoesi;
 

@@ -7,6 +7,19 @@
 //!   executes a client's requests in order.
 //! - `memory_system` connects clients to the threads above them. `property` checks the invariants at every state.
 //!
+//! | aspect | explored |
+//! | --- | --- |
+//! | block | two lines with two locations each; a block per location, two lines per block, or two locations per line |
+//! | requests to a home | ordered per client and block; all messages from a home to a client likewise; replies and peer blocks unordered |
+//! | miss registers and ways | as many as blocks; tests limit registers to one to three ([`ClientResources`](super::ClientResources)) |
+//! | queues | unlimited; tests limit them to a slot per pair of nodes and class |
+//! | start | cold; or host writes to every block, then reads by every GPU, so that memory has only outdated data |
+//! | values | every byte, at two levels in a client and in host memory; racing bytes merge in every order |
+//!
+//! A final state is host memory after write-backs from every client: the owner's bytes first, the remaining clients'
+//! bytes on top in any order. The only reduction executes commuting messages at once: replies to a home, and a home's
+//! messages to a waiting client.
+//!
 //! Modelled: any latency for every message within the order declared for its class; eviction of a block or an L2 line
 //! at any time; queues with unlimited length, or with a given number of slots. Not modelled: memory latency.
 

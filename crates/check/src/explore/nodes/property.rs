@@ -1,4 +1,8 @@
-//! Invariants for every protocol with clients and homes.
+//! Invariants for every protocol with clients and homes, checked at every state for clients without a transaction:
+//!
+//! - A block has at most a single owner, and a client in M or E is its only holder.
+//! - An idle home knows each holder and the owner.
+//! - Written bytes are held bytes; an L2 has lines only from blocks below it.
 
 use super::super::sm::SmHost;
 use super::super::state::Violation;
