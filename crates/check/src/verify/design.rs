@@ -1,7 +1,7 @@
 //! The object of verification: a protocol with options and a promise.
 
 use super::coverage::MachineConstraints;
-use crate::explore::{Config, Decides, PROTOCOLS, Wishes};
+use crate::explore::{BoundaryPolicy, Config, PROTOCOLS, UnrequestedChanges};
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose, facts};
@@ -23,7 +23,7 @@ pub struct Design {
     /// The protocol's options.
     pub(super) options: Options,
     /// Policy for the actions at kernel boundaries.
-    pub(super) decides: Decides,
+    pub(super) decides: BoundaryPolicy,
     /// Broken rule in the policy's elision table, if any.
     pub(super) broken_elision: Option<BrokenElision>,
     /// Rules for page moves, if pages move, including the broken rule if any.
@@ -71,8 +71,11 @@ pub enum ConfigurationError {
 }
 
 /// Boundary policies, by keyword.
-const DECIDES: [(&str, Decides); 3] =
-    [("at-launch", Decides::AtLaunch), ("cpelide", Decides::Chiplet), ("home-aware", Decides::HomeAware)];
+const DECIDES: [(&str, BoundaryPolicy); 3] = [
+    ("at-launch", BoundaryPolicy::AtLaunch),
+    ("cpelide", BoundaryPolicy::Chiplet),
+    ("home-aware", BoundaryPolicy::HomeAware),
+];
 
 /// Rules for page moves, by keyword.
 const PAGING: [(&str, Paging); 6] = [
@@ -108,7 +111,7 @@ impl Design {
             protocol,
             // A poll is explored as the acquiring load that it is: each poll drops the L1, regardless of the option.
             options: Options { polls: Polls::default(), ..options },
-            decides: Decides::Never,
+            decides: BoundaryPolicy::Never,
             broken_elision: None,
             paging: None,
             promise,
@@ -122,7 +125,7 @@ impl Design {
     }
 
     /// Sets the policy for kernel boundaries.
-    pub fn deciding(self, decides: Decides) -> Design {
+    pub fn deciding(self, decides: BoundaryPolicy) -> Design {
         Design { decides, ..self }
     }
 
@@ -157,7 +160,7 @@ impl Design {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
         let mut options = Options::default();
-        let (mut decides, mut paging) = (Decides::Never, None);
+        let (mut decides, mut paging) = (BoundaryPolicy::Never, None);
         for word in words {
             if let Some((_, by)) = DECIDES.iter().find(|(known, _)| *known == word) {
                 decides = *by;
@@ -194,9 +197,9 @@ impl Design {
     }
 
     /// Budget for page changes without a requesting access: moving pages are sent elsewhere, subscribers leave.
-    pub(super) fn wishes(&self) -> Wishes {
+    pub(super) fn wishes(&self) -> UnrequestedChanges {
         let moves = Config::new(self.protocol).wishes;
-        self.publication().map_or(moves, |_| Wishes { leaves: 1, ..Wishes::default() })
+        self.publication().map_or(moves, |_| UnrequestedChanges { leaves: 1, ..UnrequestedChanges::default() })
     }
 
     /// True if the explorations cannot distinguish this design from `other`.
