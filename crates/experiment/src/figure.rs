@@ -233,8 +233,8 @@ impl ExperimentPlan {
             [] => Vec::new(),
             all => vec![format!("Run {}.", all.iter().enumerate().map(at).collect::<Vec<_>>().join("; "))],
         };
-        if self.asked != self.choice {
-            text.push(format!("{} was asked for; modules keep whole SMs.", self.asked));
+        if self.requested_scale != self.choice {
+            text.push(format!("{} was asked for; modules keep whole SMs.", self.requested_scale));
         }
         if self.choice == ScaleChoice::Quick && (!self.spec.quick.only.is_empty() || !self.spec.quick.steps.is_empty())
         {

@@ -118,7 +118,7 @@ pub struct ExperimentPlan {
     pub(crate) file: File,
     pub(crate) choice: ScaleChoice,
     /// Requested scale, before rounding to whole SMs.
-    pub(crate) asked: ScaleChoice,
+    pub(crate) requested_scale: ScaleChoice,
     /// True for a shipped experiment of a paper, false for a user's own.
     pub(crate) ships: bool,
     /// Run time that comparisons use.
@@ -181,7 +181,7 @@ impl ExperimentPlan {
             spec,
             file,
             choice,
-            asked,
+            requested_scale: asked,
             ships: false,
             time: TimeChoice::default(),
             default_time: TimeChoice::default(),

@@ -340,8 +340,8 @@ impl WorkloadChoice {
         let recording = record(workload, &request, &options, Mode::Auto)?;
         self.refuse_changes()?;
         let notes = self.notes(target, workload, &recording);
-        let taken = |adjusted: &AdjustedParameter| format!("{}={}", adjusted.parameter, adjusted.used);
-        let adjusted = recording.adjusted().iter().map(taken).collect();
+        let setting = |adjusted: &AdjustedParameter| format!("{}={}", adjusted.parameter, adjusted.used);
+        let adjusted = recording.adjusted().iter().map(setting).collect();
         let bytes = recording.arrays().iter().map(|array| array.bytes).sum();
         Ok(PreparedProgram { label: self.label.clone(), program: Arc::new(recording), notes, adjusted, bytes })
     }

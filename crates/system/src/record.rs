@@ -207,7 +207,7 @@ pub struct KernelRecord {
 
 impl KernelRecord {
     /// Times of the launch, for projecting a whole program from samples.
-    pub fn spent(&self) -> LaunchDurations {
+    pub fn durations(&self) -> LaunchDurations {
         LaunchDurations { total_s: self.end_s - self.start_s, quarters_s: self.quarters_s }
     }
 }

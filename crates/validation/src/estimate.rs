@@ -87,8 +87,8 @@ pub struct Estimator {
 }
 
 /// Projection for the parts, if the result is a valid time.
-fn projected(parts: &[LaunchWeights], spent: &[LaunchDurations]) -> Result<Projection, EstimateError> {
-    let projection = Projection::of(parts, spent);
+fn projected(parts: &[LaunchWeights], durations: &[LaunchDurations]) -> Result<Projection, EstimateError> {
+    let projection = Projection::of(parts, durations);
     if projection.time_s < 0.0 { Err(EstimateError::Projection(projection.time_s)) } else { Ok(projection) }
 }
 
@@ -163,8 +163,8 @@ impl Estimator {
             run_with_resident(&RunSpec { machine, design, program, pages: None, threads: 1 }, &resident)?.kernels
         };
         let last = &kernels[kernels.len() - parts.len()..];
-        let spent: Vec<_> = last.iter().map(KernelRecord::spent).collect();
-        let Projection { time_s, error_s } = projected(&parts, &spent)?;
+        let durations: Vec<_> = last.iter().map(KernelRecord::durations).collect();
+        let Projection { time_s, error_s } = projected(&parts, &durations)?;
         let time_s = time_s + self.launching(launches, &case.body) + self.copying(&case.body);
         Ok(Estimate { time_s, sampled, error_s })
     }
@@ -302,11 +302,11 @@ mod tests {
             series: 0,
             series_difference: TimeWeights::default(),
         };
-        let spent = |total_s| LaunchDurations { total_s, ..LaunchDurations::default() };
+        let durations = |total_s| LaunchDurations { total_s, ..LaunchDurations::default() };
         // The shorter recording of a loop took longer than the longer recording.
-        let error = projected(&[part(-9.0), part(10.0)], &[spent(2.0), spent(1.0)]).unwrap_err().to_string();
+        let error = projected(&[part(-9.0), part(10.0)], &[durations(2.0), durations(1.0)]).unwrap_err().to_string();
         assert!(error.starts_with("the parts that ran project to -8 s for the whole, which is no time"), "{error}");
-        assert_eq!(projected(&[part(-9.0), part(10.0)], &[spent(1.0), spent(2.0)]).unwrap().time_s, 11.0);
+        assert_eq!(projected(&[part(-9.0), part(10.0)], &[durations(1.0), durations(2.0)]).unwrap().time_s, 11.0);
     }
 
     #[test]

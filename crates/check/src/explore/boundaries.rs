@@ -44,7 +44,7 @@ pub(super) struct BoundarySteps {
 /// Inputs for boundary decisions under a protocol.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoundaryPlanner<'a> {
-    pub(super) decides: BoundaryPolicy,
+    pub(super) policy: BoundaryPolicy,
     pub(super) broken: Option<BrokenElision>,
     pub(super) facts: &'a Facts,
     pub(super) options: &'a Options,
@@ -56,16 +56,16 @@ impl BoundaryPlanner<'_> {
     pub(super) fn boundaries(&self, program: &Program, layout: &ProgramLayout) -> Vec<BoundarySteps> {
         let modules = layout.modules();
         let kernels = kernels(program, layout);
-        if self.decides == BoundaryPolicy::Never {
+        if self.policy == BoundaryPolicy::Never {
             return vec![BoundarySteps { end: Steps::END, launch: Steps::LAUNCH }; kernels.len() - 1];
         }
-        let reach = match self.decides {
+        let reach = match self.policy {
             BoundaryPolicy::Chiplet | BoundaryPolicy::HomeAware => reach(layout.gpus, self.facts, self.options),
             BoundaryPolicy::Never | BoundaryPolicy::AtLaunch => Reach::Module,
         };
         let sharing = if reach == Reach::GpuShares { layout.modules_per_gpu } else { 1 };
         let config = TableConfig { sharing, ..TableConfig::default() };
-        let mut elision: Box<dyn Elision> = match self.decides {
+        let mut elision: Box<dyn Elision> = match self.policy {
             BoundaryPolicy::Never | BoundaryPolicy::AtLaunch => Box::new(Never::new(When::Launch, modules)),
             BoundaryPolicy::Chiplet => Box::new(ChipletTable::new(config, modules, self.broken)),
             BoundaryPolicy::HomeAware => {

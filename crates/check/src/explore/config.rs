@@ -98,7 +98,7 @@ pub struct Config {
     /// Protocol options, including the broken rule if any.
     pub options: Options,
     /// Policy for the actions at kernel boundaries.
-    pub decides: BoundaryPolicy,
+    pub boundary_policy: BoundaryPolicy,
     /// Broken rule in an eliding table, if any.
     pub broken_elision: Option<BrokenElision>,
     /// Rules for page moves, if pages move.
@@ -106,7 +106,7 @@ pub struct Config {
     /// Rules for published pages, if the layout has subscribers.
     pub publication: Option<Publication>,
     /// Budget for page changes without a requesting access, at any time during a run.
-    pub wishes: UnrequestedChanges,
+    pub unrequested: UnrequestedChanges,
     /// Cache contents at the start: empty if boundaries are elided.
     pub start: Start,
     /// Times at which caches and directories evict.
@@ -130,11 +130,11 @@ impl Config {
         Config {
             protocol,
             options: Options::default(),
-            decides: BoundaryPolicy::Never,
+            boundary_policy: BoundaryPolicy::Never,
             broken_elision: None,
             paging: None,
             publication: None,
-            wishes: UnrequestedChanges { moves: 2, subscribes: 0, leaves: 0 },
+            unrequested: UnrequestedChanges { moves: 2, subscribes: 0, leaves: 0 },
             start: Start::Cold,
             evictions: Evictions::AtAccess,
             slots: None,

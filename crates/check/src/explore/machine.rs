@@ -75,9 +75,13 @@ impl<'a, P: Coherence> Machine<'a, P> {
         };
         let classes = homes.iter().enumerate().map(class).collect();
         let edges = MessageEdges::new(&protocol, layout, lines, paging.is_some());
-        let Config { decides, broken_elision: broken, ref options, start, .. } = *config;
-        assert!(start == Start::Cold || !decides.elides(), "a table takes the L2s to hold nothing at the start");
-        let boundaries = BoundaryPlanner { decides, broken, facts: &P::FACTS, options }.boundaries(program, layout);
+        let Config { boundary_policy, broken_elision: broken, ref options, start, .. } = *config;
+        assert!(
+            start == Start::Cold || !boundary_policy.elides(),
+            "a table takes the L2s to hold nothing at the start"
+        );
+        let boundaries =
+            BoundaryPlanner { policy: boundary_policy, broken, facts: &P::FACTS, options }.boundaries(program, layout);
         let mut machine = Machine {
             protocol,
             scene,
@@ -111,7 +115,11 @@ impl<'a, P: Coherence> Machine<'a, P> {
             entries: vec![None; modules * self.regions],
             memory: self.initial_memory(&pages),
             pages,
-            wishes: if self.config.paging.is_some() { self.config.wishes } else { UnrequestedChanges::default() },
+            unrequested: if self.config.paging.is_some() {
+                self.config.unrequested
+            } else {
+                UnrequestedChanges::default()
+            },
             queues: Vec::new(),
             held: Vec::new(),
             messages: Vec::new(),

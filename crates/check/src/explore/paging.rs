@@ -30,7 +30,7 @@ pub(super) struct PageChange {
     /// Index of the current step.
     pub(super) step: u8,
     /// Modules that have not received the current step yet.
-    asked: ModuleSet,
+    contacted: ModuleSet,
     /// Modules that have not acknowledged the current step.
     owed: ModuleSet,
     /// Lines that have not been copied.
@@ -115,7 +115,7 @@ impl<P: Coherence> Machine<'_, P> {
                 add(PageStep::ReceiveLate { page: number, module });
             });
             let Some(changing) = page.change else { continue };
-            self.modules().filter(|module| changing.asked.contains(*module)).for_each(|module| {
+            self.modules().filter(|module| changing.contacted.contains(*module)).for_each(|module| {
                 add(PageStep::Receive { page: number, module });
             });
             (0..self.scene.lines as u8).filter(|line| changing.left >> line & 1 != 0).for_each(|line| {
@@ -136,7 +136,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Enumerates the wishes for a page, independent from any access, including those without effect.
     fn wishes(&self, state: &MachineState, page: u8, of: &PageState) -> Vec<PageStep> {
-        let (UnrequestedChanges { moves, subscribes, leaves }, modules) = (state.wishes, || self.modules());
+        let (UnrequestedChanges { moves, subscribes, leaves }, modules) = (state.unrequested, || self.modules());
         if !of.now.published {
             let holders = modules().map(Holder::Module).chain([Holder::Host]).filter(|_| moves > 0);
             return holders.map(|to| PageStep::Move { page, to }).collect();
@@ -224,7 +224,7 @@ impl<P: Coherence> Machine<'_, P> {
         left: impl Fn(&mut UnrequestedChanges) -> &mut u8,
     ) -> bool {
         let Some((page, change)) = self.wish(state, wish) else { return false };
-        *left(&mut state.wishes) -= 1;
+        *left(&mut state.unrequested) -= 1;
         self.begin_change(state, page, change)
     }
 
@@ -232,7 +232,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// page.
     fn begin_change(&self, state: &mut MachineState, page: u8, change: Change) -> bool {
         let none = ModuleSet::NONE;
-        state.pages[page as usize].change = Some(PageChange { change, step: 0, asked: none, owed: none, left: 0 });
+        state.pages[page as usize].change = Some(PageChange { change, step: 0, contacted: none, owed: none, left: 0 });
         self.begin_phase_of(state, page);
         !self.config.reductions.pages || self.finish_change(state, page)
     }
@@ -242,7 +242,7 @@ impl<P: Coherence> Machine<'_, P> {
         loop {
             self.advance_change(state, page);
             let Some(changing) = state.pages[page as usize].change else { return true };
-            if let Some(module) = self.modules().find(|module| changing.asked.contains(*module)) {
+            if let Some(module) = self.modules().find(|module| changing.contacted.contains(*module)) {
                 self.receive_step(state, page, module);
             } else if changing.left != 0 {
                 self.copy(state, changing.left.trailing_zeros() as u8);
@@ -257,10 +257,10 @@ impl<P: Coherence> Machine<'_, P> {
         let (phase, lines) = (state.pages[page as usize].phase(), self.lines_of_page(page));
         let PageState { change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
         match phase {
-            Some(Phase::Unmap(modules)) => (changing.asked, changing.owed) = (modules, modules),
-            Some(Phase::WriteBack(modules)) => changing.asked = modules,
+            Some(Phase::Unmap(modules)) => (changing.contacted, changing.owed) = (modules, modules),
+            Some(Phase::WriteBack(modules)) => changing.contacted = modules,
             Some(Phase::Copy { .. }) => changing.left = lines.fold(0, |set, line| set | 1 << line),
-            Some(Phase::Map { modules, .. }) => changing.asked = modules,
+            Some(Phase::Map { modules, .. }) => changing.contacted = modules,
             None => {}
         }
     }
@@ -275,7 +275,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Advances a page's change from step to step while no acknowledgment or copy is missing.
     fn advance_change(&self, state: &mut MachineState, page: u8) {
         while let Some(changing) = self.collect(state, page) {
-            let lacking = changing.owed.and(changing.asked);
+            let lacking = changing.owed.and(changing.contacted);
             let PageState { now, before, change, late, .. } = &mut state.pages[page as usize];
             let rules = self.paging.unwrap_or_default();
             let is_last = changing.change.step(changing.step + 1).is_none();
@@ -297,7 +297,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Collects acknowledgments for a page's change.
     fn collect(&self, state: &mut MachineState, page: u8) -> Option<PageChange> {
         let changing = state.pages[page as usize].change?;
-        let awaited = changing.owed.without(changing.asked);
+        let awaited = changing.owed.without(changing.contacted);
         let over = |module: &ModuleId| awaited.contains(*module) && self.is_over(state, page, *module);
         let over: ModuleSet = self.modules().filter(over).collect();
         let changing = PageChange { owed: changing.owed.without(over), ..changing };
@@ -310,7 +310,7 @@ impl<P: Coherence> Machine<'_, P> {
         let Some(rules) = self.paging else { return };
         let phase = state.pages[page as usize].phase();
         let PageState { seen, change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
-        changing.asked = changing.asked.without(ModuleSet::only(module));
+        changing.contacted = changing.contacted.without(ModuleSet::only(module));
         let seen = &mut seen[module.0 as usize];
         match phase {
             Some(Phase::Unmap(_)) if rules.unmapping().refuses => *seen = seen.refused(),

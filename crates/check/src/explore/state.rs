@@ -310,7 +310,7 @@ pub(super) struct MachineState {
     /// Pages, if they move or are published.
     pub(super) pages: Vec<PageState>,
     /// Remaining budget for page changes without a requesting access.
-    pub(super) wishes: UnrequestedChanges,
+    pub(super) unrequested: UnrequestedChanges,
     /// Queues of stores to publish: by module, then by line.
     pub(super) queues: Vec<QueueEntry>,
     /// Requests held at L2s: in arrival order within a slot.
@@ -329,7 +329,7 @@ impl Clone for MachineState {
             entries: self.entries.clone(),
             memory: self.memory.clone(),
             pages: self.pages.clone(),
-            wishes: self.wishes,
+            unrequested: self.unrequested,
             queues: self.queues.clone(),
             held: self.held.clone(),
             messages: self.messages.clone(),
@@ -344,7 +344,7 @@ impl Clone for MachineState {
         self.entries.clone_from(&from.entries);
         self.memory.clone_from(&from.memory);
         self.pages.clone_from(&from.pages);
-        self.wishes = from.wishes;
+        self.unrequested = from.unrequested;
         self.queues.clone_from(&from.queues);
         self.held.clone_from(&from.held);
         self.messages.clone_from(&from.messages);
@@ -376,7 +376,7 @@ impl Hash for MachineState {
             values.0.iter().for_each(|value| hasher.write_u64(*value as u64));
         }
         if !self.pages.is_empty() {
-            (&self.pages, self.wishes).hash(hasher);
+            (&self.pages, self.unrequested).hash(hasher);
         }
         if !self.queues.is_empty() {
             self.queues.hash(hasher);

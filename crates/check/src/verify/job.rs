@@ -86,11 +86,11 @@ impl<'a> Job<'a> {
         let place = &task.places[index];
         let config = Config {
             options: self.design.options,
-            decides: self.design.decides,
+            boundary_policy: self.design.boundary_policy,
             broken_elision: self.design.broken_elision,
             paging: self.design.paging,
             publication: self.design.publication(),
-            wishes: self.design.wishes(),
+            unrequested: self.design.unrequested(),
             start: place.start,
             evictions: self.case.evictions(),
             max_states: task.states_of_placement,
@@ -150,7 +150,7 @@ impl<'a> Job<'a> {
         let gpu_homes = explore::is_hierarchical(&config).expect("a design names a protocol there is");
         let machines = self.design.machines(gpu_homes);
         let mut coverage = coverage(&judged.program, self.case.placements, machines);
-        if self.design.decides.elides() {
+        if self.design.boundary_policy.elides() {
             // The table assumes empty L2s at the start.
             coverage.places.retain(|place| place.start == Start::Cold);
         }

@@ -173,13 +173,18 @@ pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
 }
 
 /// Searches for each mutant with `threads` threads.
-pub fn catch(mutants: &[Mutant], asked: TestEffort, threads: usize, watch: &dyn ProgressObserver) -> Vec<MutantReport> {
+pub fn catch(
+    mutants: &[Mutant],
+    effort: TestEffort,
+    threads: usize,
+    watch: &dyn ProgressObserver,
+) -> Vec<MutantReport> {
     let suite = Suite::shipped();
     side_by_side(threads, mutants.len(), |index| {
         let mutant = &mutants[index];
         let name = mutant.rule.to_string();
         watch.started(&name, mutant.protocol);
-        let report = suite.report(mutant, asked);
+        let report = suite.report(mutant, effort);
         watch.finished(&name, mutant.protocol);
         report
     })

@@ -53,9 +53,9 @@ impl Suite {
     }
 
     /// Searches for tests that catch `mutant`.
-    pub(super) fn report(&self, mutant: &Mutant, asked: TestEffort) -> MutantReport {
-        let (tests, first) = self.count(mutant, asked);
-        let programs = if asked.tries_random(tests) { &self.random[..] } else { &[] };
+    pub(super) fn report(&self, mutant: &Mutant, effort: TestEffort) -> MutantReport {
+        let (tests, first) = self.count(mutant, effort);
+        let programs = if effort.tries_random(tests) { &self.random[..] } else { &[] };
         let drawn: Vec<TestDetection> =
             programs.iter().filter_map(|member| member.seen(mutant, STATES_OF_RANDOM)).collect();
         let random = drawn.len();
@@ -72,7 +72,7 @@ impl Suite {
     }
 
     /// Tests detecting the mutant, up to the requested limit, and the first detection.
-    fn count(&self, mutant: &Mutant, asked: TestEffort) -> (usize, Option<TestDetection>) {
+    fn count(&self, mutant: &Mutant, effort: TestEffort) -> (usize, Option<TestDetection>) {
         let is_own = |member: &&SuiteTest| mutant.own_tests().contains(&member.case.stem());
         let own =
             mutant.own_tests().iter().filter_map(|name| self.tests.iter().find(|member| member.case.stem() == *name));
@@ -80,7 +80,7 @@ impl Suite {
         let others = self.tests.iter().filter(|member| !is_own(member)).map(|member| (member, STATES_OF_OTHER));
         let (mut tests, mut first) = (0, None);
         for (member, states) in own.chain(others) {
-            if tests == asked.tests() {
+            if tests == effort.tests() {
                 break;
             }
             if let Some(seen) = member.seen(mutant, states) {

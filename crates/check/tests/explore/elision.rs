@@ -119,7 +119,13 @@ fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
             for layout in layouts(&program, shape) {
                 let outcomes = |reductions| {
                     let options = Options { write: WritePolicy::Back, remote, ..Options::default() };
-                    let config = Config { options, decides, reductions, max_states: 400_000, ..Config::new("viper") };
+                    let config = Config {
+                        options,
+                        boundary_policy: decides,
+                        reductions,
+                        max_states: 400_000,
+                        ..Config::new("viper")
+                    };
                     let report = run(&program, &layout, &config, &|_| false).expect("viper is a protocol");
                     assert_eq!(report.verdict, Explored::Clean, "{layout}");
                     report.outcomes

@@ -82,8 +82,13 @@ fn assert_same(test: &Test, gpus: u8, sharing: Sharing, moves: u8) -> [usize; 3]
         for (layout, start) in layouts(&test.program, shape).iter().flat_map(|at| STARTS.map(|start| (at, start))) {
             let mut outcomes = [BTreeSet::new(), BTreeSet::new(), BTreeSet::new()];
             for (index, reductions) in [Reductions::NONE].into_iter().chain(WITH_WHOLE_CHANGES).enumerate() {
-                let mut config =
-                    Config { paging: Some(paging), wishes, start, reductions, ..Config::new("memory-side") };
+                let mut config = Config {
+                    paging: Some(paging),
+                    unrequested: wishes,
+                    start,
+                    reductions,
+                    ..Config::new("memory-side")
+                };
                 config.options.write = write;
                 let report = explore(test, layout, &config);
                 let trace = report.trace.unwrap_or_default();

@@ -49,7 +49,7 @@ impl ChangeCause {
         let start = if subscribes { Sharers::PublishedToHome } else { Sharers::OneCopy };
         let paging = Paging { everybody: true, subscribes, start, broken, ..Paging::default() };
         let config = config(Publication::default(), max_states);
-        Config { paging: Some(paging), wishes: self.wishes(), reductions: Reductions::NONE, ..config }
+        Config { paging: Some(paging), unrequested: self.wishes(), reductions: Reductions::NONE, ..config }
     }
 }
 

@@ -206,7 +206,7 @@ impl Arguments {
 
 /// Extracts the explorable part of a design.
 fn checked(design: &DesignConfig) -> Design {
-    let decides = match (&design.elision, &design.boundary) {
+    let policy = match (&design.elision, &design.boundary) {
         (Elision::Cpelide(Cpelide { table: Table::Cpelide, .. }), _) => BoundaryPolicy::Chiplet,
         (Elision::Cpelide(Cpelide { table: Table::HomeAware, .. }), _) => BoundaryPolicy::HomeAware,
         (Elision::Never(_), Boundary::EndThenLaunch(_)) => BoundaryPolicy::Never,
@@ -215,7 +215,7 @@ fn checked(design: &DesignConfig) -> Design {
     let explored =
         Design::new(&design.name, design.coherence.protocol(), design.options(), design.promises.strongest())
             .expect("a test finds a protocol for every coherence")
-            .deciding(decides);
+            .with_boundary_policy(policy);
     match design.placement.sharing().explored() {
         Ok(Some(paging)) => explored.moving(paging),
         Ok(None) | Err(_) => explored,

@@ -117,9 +117,9 @@ impl Request {
         rule: &str,
     ) -> u64 {
         if fitted != wanted {
-            let [wanted, taken] = [wanted, fitted].map(|count| count as f64 / parts as f64);
+            let [scaled, used] = [wanted, fitted].map(|count| count as f64 / parts as f64);
             let (given, scale, rule) = (self.values.text(parameter).to_owned(), self.scale, rule.to_owned());
-            self.adjusted.push(AdjustedParameter { parameter, given, scale, scaled: wanted, used: taken, rule });
+            self.adjusted.push(AdjustedParameter { parameter, given, scale, scaled, used, rule });
         }
         fitted
     }

@@ -96,8 +96,8 @@ pub struct TimeWeights {
 }
 
 impl TimeWeights {
-    fn of(self, spent: &LaunchDurations) -> f64 {
-        self.total * spent.total_s + self.second_half * (spent.quarters_s[0] + spent.quarters_s[1])
+    fn of(self, durations: &LaunchDurations) -> f64 {
+        self.total * durations.total_s + self.second_half * (durations.quarters_s[0] + durations.quarters_s[1])
     }
 }
 
@@ -153,16 +153,16 @@ pub struct Projection {
 
 impl Projection {
     /// The projection from the measured times for `parts`; both slices have the same order.
-    pub fn of(parts: &[LaunchWeights], spent: &[LaunchDurations]) -> Projection {
-        assert_eq!(parts.len(), spent.len(), "a run has the launches that were recorded");
+    pub fn of(parts: &[LaunchWeights], durations: &[LaunchDurations]) -> Projection {
+        assert_eq!(parts.len(), durations.len(), "a run has the launches that were recorded");
         let (mut launches, mut series) = (BTreeMap::<u32, f64>::new(), BTreeMap::<u32, f64>::new());
         let mut time_s = 0.0;
-        for (part, spent) in parts.iter().zip(spent) {
-            let [third, fourth] = spent.quarters_s;
-            time_s += part.weights.of(spent);
+        for (part, durations) in parts.iter().zip(durations) {
+            let [third, fourth] = durations.quarters_s;
+            time_s += part.weights.of(durations);
             *launches.entry(part.launch).or_default() +=
-                part.loop_difference * spent.total_s + part.weights.second_half * (third - fourth);
-            *series.entry(part.series).or_default() += part.series_difference.of(spent);
+                part.loop_difference * durations.total_s + part.weights.second_half * (third - fourth);
+            *series.entry(part.series).or_default() += part.series_difference.of(durations);
         }
         // Uses a fold because `sum` over an empty iterator gives -0.0.
         let error_s = launches.values().chain(series.values()).fold(0.0, |sum, apart| sum + apart.abs());
@@ -399,7 +399,7 @@ mod tests {
 
     /// Times for a launch with `fixed` seconds, plus `each` seconds per CTA and trip after the start of the second
     /// quarter.
-    fn spent(piece: &LaunchPiece, fixed: f64, each: f64) -> LaunchDurations {
+    fn durations(piece: &LaunchPiece, fixed: f64, each: f64) -> LaunchDurations {
         let trips = piece.trips.end - piece.trips.start;
         let running = each * piece.ctas.count() as f64 * trips as f64;
         LaunchDurations { total_s: fixed + running, quarters_s: [running / 4.0; 2] }
@@ -417,8 +417,8 @@ mod tests {
     }
 
     fn projected(pieces: &[LaunchPiece], fixed: f64, each: f64) -> Projection {
-        let spent: Vec<LaunchDurations> = pieces.iter().map(|piece| spent(piece, fixed, each)).collect();
-        Projection::of(&parts(pieces), &spent)
+        let durations: Vec<LaunchDurations> = pieces.iter().map(|piece| durations(piece, fixed, each)).collect();
+        Projection::of(&parts(pieces), &durations)
     }
 
     #[test]
@@ -438,8 +438,8 @@ mod tests {
     fn a_pace_that_changes_is_an_error() {
         let pieces = sample().pieces(&kernel(100), Trips::NONE, work(1000), 1, 0);
         // Ten CTAs in 30 s, then ten in 10 s; 60 CTAs are left: 120 s, between 60 s and 180 s.
-        let spent = LaunchDurations { total_s: 100.0, quarters_s: [30.0, 10.0] };
-        assert_eq!(Projection::of(&parts(&pieces), &[spent]), Projection { time_s: 220.0, error_s: 60.0 });
+        let durations = LaunchDurations { total_s: 100.0, quarters_s: [30.0, 10.0] };
+        assert_eq!(Projection::of(&parts(&pieces), &[durations]), Projection { time_s: 220.0, error_s: 60.0 });
     }
 
     #[test]
@@ -584,13 +584,13 @@ mod tests {
             };
             let parts: Vec<LaunchWeights> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(part).collect();
             let mut times = times.iter();
-            let spent = |turn: &SeriesLaunch| {
+            let durations = |turn: &SeriesLaunch| {
                 let total_s = if turn.counts() { *times.next().expect("a time for each that counts") } else { 99.0 };
                 LaunchDurations { total_s, quarters_s: [0.0; 2] }
             };
-            let spent: Vec<LaunchDurations> =
-                Sample::series(Some(&sample()), &vec![1; count]).iter().map(spent).collect();
-            Projection::of(&parts, &spent).error_s
+            let durations: Vec<LaunchDurations> =
+                Sample::series(Some(&sample()), &vec![1; count]).iter().map(durations).collect();
+            Projection::of(&parts, &durations).error_s
         };
         // Alternate launches project 16 s and 48 s.
         assert_eq!(
