@@ -10,7 +10,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use tombolo_check::verify::mutants::{Asked, Broken, Mutant, catch};
+use tombolo_check::verify::mutants::{Broken, Mutant, TestEffort, catch};
 use tombolo_design::design;
 use tombolo_machine::machine;
 use tombolo_protocol::BrokenRule;
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("By time alone the broken protocol is {gain:.1} % faster.\n");
 
     let mutant = Mutant { rule: Broken::Rule(broken), protocol: spec.design.coherence.protocol() };
-    let reports = catch(&[mutant], Asked::Enough, 1, &());
+    let reports = catch(&[mutant], TestEffort::Enough, 1, &());
     let Some(caught) = &reports[0].by else { return Err(format!("no test that ships catches {rule}").into()) };
     println!("The model checker, on test {}: {}", caught.first.test, caught.first.seen_as);
     println!("{}", reports[0].trace.as_deref().unwrap_or_default());

@@ -1,7 +1,7 @@
 //! Message sequence chart of the messages about a test's lines, in the explorer's format.
 
-use crate::setup::{Address, Post, Setup};
-use crate::values::Values;
+use crate::setup::{Address, Setup, SmSlot};
+use crate::values::CellOffsets;
 use std::fmt::Write;
 use tombolo_check::litmus::Value;
 use tombolo_model::layout::Unit;
@@ -25,20 +25,20 @@ struct ChartRow {
 }
 
 /// Messages recorded up to this point.
-pub(crate) struct Chart {
+pub(crate) struct SequenceChart {
     setup: Setup,
     /// Lifelines: test SMs, then the L2 in each module.
-    sms: Vec<Post>,
+    sms: Vec<SmSlot>,
     rows: Vec<ChartRow>,
     now: Ps,
 }
 
-impl Chart {
-    pub(crate) fn new(setup: &Setup) -> Chart {
-        let mut sms: Vec<Post> = setup.posts.iter().flatten().copied().collect();
-        sms.sort_unstable_by_key(|post| (post.module, post.sm));
+impl SequenceChart {
+    pub(crate) fn new(setup: &Setup) -> SequenceChart {
+        let mut sms: Vec<SmSlot> = setup.slots.iter().flatten().copied().collect();
+        sms.sort_unstable_by_key(|slot| (slot.module, slot.sm));
         sms.dedup();
-        Chart { setup: setup.clone(), sms, rows: Vec::new(), now: Ps::ZERO }
+        SequenceChart { setup: setup.clone(), sms, rows: Vec::new(), now: Ps::ZERO }
     }
 
     fn l2(&self, module: ModuleId) -> usize {
@@ -47,7 +47,7 @@ impl Chart {
 
     /// The lifeline of an SM; the module's L2 if no test thread runs on the SM.
     fn sm(&self, module: ModuleId, sm: u16) -> usize {
-        self.sms.iter().position(|post| *post == Post { module, sm }).unwrap_or(self.l2(module))
+        self.sms.iter().position(|slot| *slot == SmSlot { module, sm }).unwrap_or(self.l2(module))
     }
 
     fn push(&mut self, from: usize, to: usize, label: String) {
@@ -89,7 +89,7 @@ impl Chart {
     }
 
     /// A component handles a message. Only messages about the test's regions are recorded.
-    pub(crate) fn handles(&mut self, now: Ps, module: ModuleId, unit: Unit, message: &Message<Values>) {
+    pub(crate) fn handles(&mut self, now: Ps, module: ModuleId, unit: Unit, message: &Message<CellOffsets>) {
         self.now = now;
         let (own, sm) = (self.l2(module), self.at(module, unit));
         match *message {
@@ -132,7 +132,7 @@ impl Chart {
         self.setup.addresses.iter().any(|address| address.line.0 / self.setup.region == line.0 / self.setup.region)
     }
 
-    fn request(&self, body: &LineRequest<Values>) -> String {
+    fn request(&self, body: &LineRequest<CellOffsets>) -> String {
         match body.request {
             Request::Read { scope, .. } => format!("read.{scope} {}", self.names(body.line)),
             Request::Write { scope, mask, data, .. } => {
@@ -142,7 +142,7 @@ impl Chart {
         }
     }
 
-    fn packet(&self, packet: &Packet<Values>) -> Option<String> {
+    fn packet(&self, packet: &Packet<CellOffsets>) -> Option<String> {
         let (line, label) = match packet {
             Packet::Request(body) => (body.line, self.request(body)),
             Packet::Fill { line, mask, data, .. } | Packet::Answer { line, mask, data, .. } => {
@@ -171,7 +171,7 @@ impl Chart {
         if names.is_empty() { format!("{line}") } else { names.join(",") }
     }
 
-    fn contents(&self, line: Line, mask: Mask, data: Values) -> String {
+    fn contents(&self, line: Line, mask: Mask, data: CellOffsets) -> String {
         let within = self.on_line(line).filter(|(_, _, address)| mask.overlaps(address.cell.mask()));
         let shown: Vec<String> =
             within.map(|(name, initial, address)| format!("{name}={}", data.value(address.cell, initial))).collect();
@@ -183,8 +183,8 @@ impl Chart {
         let modules = usize::from(self.setup.modules() + u8::from(self.setup.has_host));
         let columns = self.sms.len() + modules;
         let mut text = format!("{:>14}", "ns");
-        for post in &self.sms {
-            let _ = write!(text, "{:^WIDTH$}", format!("m{}.sm{}", post.module.0, post.sm));
+        for slot in &self.sms {
+            let _ = write!(text, "{:^WIDTH$}", format!("m{}.sm{}", slot.module.0, slot.sm));
         }
         for module in 0..modules {
             let _ = write!(text, "{:^WIDTH$}", format!("L2 m{module}"));

@@ -2,9 +2,9 @@
 
 use crate::host;
 use crate::machine::{SettingsDraw, logarithmic};
-use crate::setup::{Address, Noise, NoiseOp, Pacing, PacketClass, Post, Setup, Shape, Skew, SlowPort};
+use crate::setup::{Address, MachineShape, Noise, NoiseOp, Pacing, PacketClass, Setup, Skew, SlowPort, SmSlot};
 use crate::values::{CELLS, LineCell, UNUSED};
-use tombolo_check::litmus::{Instruction, Location, Placement, Program};
+use tombolo_check::litmus::{Instruction, Location, Program, ThreadPlacement};
 use tombolo_check::random::Dice;
 use tombolo_design::DesignConfig;
 use tombolo_design::placement::Movement;
@@ -49,7 +49,7 @@ impl Setup {
             settings,
             homes,
             addresses: Vec::new(),
-            posts: Vec::new(),
+            slots: Vec::new(),
             pacings: Vec::new(),
             ranks: Vec::new(),
             lead: usize::from(dice.percent(60)),
@@ -61,7 +61,7 @@ impl Setup {
             host::add(&mut setup, percent, seed);
         }
         setup.addresses = addresses(&setup, dice);
-        setup.posts = posts(&setup, dice);
+        setup.slots = slots(&setup, dice);
         setup.ranks = ranks(program, dice);
         setup.pacings = pacings(&setup, aim, dice);
         setup.noise = noise(&setup, aim, dice);
@@ -74,13 +74,13 @@ impl Setup {
 
 /// Draws few GPUs and modules in most cases, but at least the number of GPUs named in the test. GPUs that share pages,
 /// or a host, have a single module.
-fn shape(program: &Program, design: &DesignConfig, dice: &mut Dice) -> Shape {
+fn shape(program: &Program, design: &DesignConfig, dice: &mut Dice) -> MachineShape {
     let needed = Setup::gpus(program).len();
     let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
     let modules = if gpus > 2 { dice.pick(&[1, 2, 2, 3, 4]) } else { dice.pick(&[1, 2, 2, 3, 3, 3, 4, 4]) };
     let has_modules = design.placement.sharing().movement == Movement::Placed && !design.has_host();
     let modules = if has_modules { modules } else { 1 };
-    Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 2, 3]) }
+    MachineShape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 2, 3]) }
 }
 
 /// Places each page at a random module; in a sixth of the runs all pages share a module.
@@ -121,7 +121,7 @@ fn first_line(setup: &Setup, page: u64, dice: &mut Dice) -> Line {
 }
 
 /// SM for each CTA in each kernel: any SM of its GPU.
-fn posts(setup: &Setup, dice: &mut Dice) -> Vec<Vec<Post>> {
+fn slots(setup: &Setup, dice: &mut Dice) -> Vec<Vec<SmSlot>> {
     let program = &setup.program;
     let boundary = |instruction: &&Instruction| matches!(instruction, Instruction::KernelBoundary);
     let kernels = program.threads.iter().map(|thread| thread.code.iter().filter(boundary).count()).max().unwrap_or(0);
@@ -133,9 +133,9 @@ fn posts(setup: &Setup, dice: &mut Dice) -> Vec<Vec<Post>> {
     (0..=kernels).map(|_| Setup::ctas(program).iter().map(|(gpu, _)| place(*gpu, dice)).collect()).collect()
 }
 
-fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
+fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> SmSlot {
     let module = ModuleId(gpu * setup.shape.modules + dice.below(usize::from(setup.shape.modules)) as u8);
-    Post { module, sm: dice.below(usize::from(setup.shape.sms)) as u16 }
+    SmSlot { module, sm: dice.below(usize::from(setup.shape.sms)) as u16 }
 }
 
 /// Delays before some instructions, with a common scale per run from a few cycles to tens of microseconds; some loads
@@ -201,14 +201,14 @@ fn warmers(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Noise> {
         let other = |page: u64| NoiseOp::Load(Line(page * (setup.page_bytes / 128)), Mask::ALL, order);
         ops.extend((TEST_PAGES..PAGES).map(other));
     }
-    let mut posts = setup.posts[0].clone();
+    let mut slots = setup.slots[0].clone();
     // A miss from another SM is in flight to the shared L2.
     if dice.percent(40) {
-        posts.iter_mut().for_each(|post| post.sm = dice.below(usize::from(setup.shape.sms)) as u16);
+        slots.iter_mut().for_each(|slot| slot.sm = dice.below(usize::from(setup.shape.sms)) as u16);
     }
-    posts.sort_unstable_by_key(|post| (post.module, post.sm));
-    posts.dedup();
-    posts.into_iter().map(|post| Noise { kernel, post, ops: ops.clone() }).collect()
+    slots.sort_unstable_by_key(|slot| (slot.module, slot.sm));
+    slots.dedup();
+    slots.into_iter().map(|slot| Noise { kernel, slot, ops: ops.clone() }).collect()
 }
 
 /// Delays for one or two packet classes between some modules; in a race long enough for all other packets to overtake.
@@ -231,8 +231,8 @@ fn slow(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<SlowPort> {
     if aim != RunFocus::Race || !dice.percent(33) {
         return Vec::new();
     }
-    let post = dice.pick(&setup.posts[setup.posts.len() - 1]);
-    vec![SlowPort { post, slice: dice.below(4), late: Ps(logarithmic(dice, 1_000_000, 5)) }]
+    let slot = dice.pick(&setup.slots[setup.slots.len() - 1]);
+    vec![SlowPort { slot, slice: dice.below(4), late: Ps(logarithmic(dice, 1_000_000, 5)) }]
 }
 
 /// Delays messages awaited by a release, or messages for removing copies before an acquire.
@@ -277,12 +277,12 @@ fn any_load(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
 /// Module on which a thread runs in the test's last kernel; host threads run at the host's module.
 fn module_of(setup: &Setup, thread: usize) -> ModuleId {
     let placement = setup.program.threads[thread].placement;
-    if placement == Placement::Host {
+    if placement == ThreadPlacement::Host {
         return ModuleId(setup.modules());
     }
-    let of_thread = |(gpu, cta): (GpuId, u16)| placement == Placement::Cta { gpu, cta };
+    let of_thread = |(gpu, cta): (GpuId, u16)| placement == ThreadPlacement::Cta { gpu, cta };
     let cta = Setup::ctas(&setup.program).into_iter().position(of_thread).expect("a stream is a CTA's");
-    setup.posts[setup.posts.len() - 1][cta].module
+    setup.slots[setup.slots.len() - 1][cta].module
 }
 
 /// Any module, including the host's module if a host exists.
@@ -297,18 +297,18 @@ fn noise(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Noise> {
     let scale = logarithmic(dice, 1, 11) as usize;
     (0..dice.below(most + 1))
         .map(|_| {
-            let kernel = dice.below(setup.lead + setup.posts.len());
+            let kernel = dice.below(setup.lead + setup.slots.len());
             let ops = (0..1 + dice.below(length)).map(|_| noise_op(setup, scale, dice)).collect();
-            Noise { kernel, post: noise_post(setup, kernel, dice), ops }
+            Noise { kernel, slot: noise_post(setup, kernel, dice), ops }
         })
         .collect()
 }
 
 /// SM for a noise warp; in many cases an SM that also runs a test CTA.
-fn noise_post(setup: &Setup, kernel: usize, dice: &mut Dice) -> Post {
+fn noise_post(setup: &Setup, kernel: usize, dice: &mut Dice) -> SmSlot {
     let beside = kernel.checked_sub(setup.lead).filter(|_| dice.percent(60));
     match beside {
-        Some(kernel) => dice.pick(&setup.posts[kernel]),
+        Some(kernel) => dice.pick(&setup.slots[kernel]),
         None => {
             let gpu = dice.below(usize::from(setup.shape.gpus)) as u8;
             any_post(setup, gpu, dice)

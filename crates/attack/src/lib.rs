@@ -37,5 +37,5 @@ mod staging;
 pub mod trial;
 pub mod values;
 
-pub use report::{Failing, NotRun, TimedReport, TimedTest, TimedVerdict};
-pub use series::{Attack, Target, Watch, attack, catch, shipped};
+pub use report::{FailingRun, SkippedTests, TimedReport, TimedTest, TimedVerdict};
+pub use series::{Attack, ProgressObserver, Target, attack, catch, shipped};

@@ -1,10 +1,10 @@
 //! Observer for a run: receives loaded values, and supplies the values to store.
 
-use crate::chart::Chart;
+use crate::chart::SequenceChart;
 use crate::script::{MissingResult, Results, Script};
-use crate::setup::{Post, Setup, SlowPort};
+use crate::setup::{Setup, SlowPort, SmSlot};
 use crate::staging::{LitmusStreams, ThreadBinding, WarpId, WarpOp};
-use crate::values::{AtomicUpdate, Values};
+use crate::values::{AtomicUpdate, CellOffsets};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_check::litmus::{FinalState, Instruction, Location, Value};
@@ -39,11 +39,11 @@ struct ResidentWarp {
 /// Observes a single run.
 pub struct Observer {
     context: ObserverContext,
-    state: Mutex<State>,
+    state: Mutex<ObserverState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ObserverState {
     launch: Option<u32>,
     /// Operations begun by the host.
     hosted: usize,
@@ -58,17 +58,17 @@ struct State {
     memory: Vec<Option<Value>>,
     /// First use of a register before the value's arrival: thread and load.
     early: Option<(usize, MissingResult)>,
-    chart: Option<Chart>,
+    chart: Option<SequenceChart>,
 }
 
 impl Observer {
     /// Creates an observer for a run of `setup`; `charted`: record a message chart.
     pub(crate) fn new(setup: &Setup, scripts: Vec<Script>, staging: &LitmusStreams, charted: bool) -> Arc<Observer> {
-        let state = State {
+        let state = ObserverState {
             results: scripts.iter().map(|script| vec![None; script.code.len()]).collect(),
             memory: vec![None; setup.program.locations.len()],
-            chart: charted.then(|| Chart::new(setup)),
-            ..State::default()
+            chart: charted.then(|| SequenceChart::new(setup)),
+            ..ObserverState::default()
         };
         let context = ObserverContext {
             setup: setup.clone(),
@@ -79,7 +79,7 @@ impl Observer {
         Arc::new(Observer { context, state: Mutex::new(state) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ObserverState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -104,7 +104,7 @@ impl Observer {
 
     /// The recorded message chart, if recording was enabled.
     pub(crate) fn chart(&self) -> String {
-        self.state().chart.as_ref().map(Chart::text).unwrap_or_default()
+        self.state().chart.as_ref().map(SequenceChart::text).unwrap_or_default()
     }
 }
 
@@ -122,9 +122,9 @@ impl ObserverContext {
     }
 }
 
-impl State {
+impl ObserverState {
     /// Records a result's arrival in a slot of a test warp.
-    fn returned(&mut self, context: &ObserverContext, slot: WarpSlot, result: u8, data: Values) {
+    fn returned(&mut self, context: &ObserverContext, slot: WarpSlot, result: u8, data: CellOffsets) {
         let Some(warp) = self.warps.get(&slot) else { return };
         let Some(at) = warp.bound[usize::from(result)] else { return };
         let thread = warp.part.thread;
@@ -156,7 +156,7 @@ impl State {
     }
 }
 
-impl Watch<Values> for Arc<Observer> {
+impl Watch<CellOffsets> for Arc<Observer> {
     fn kernel(&self, launch: u32, _: KernelSlot) {
         let mut state = self.state();
         if state.launch != Some(launch) {
@@ -223,21 +223,21 @@ impl Watch<Values> for Arc<Observer> {
         }
     }
 
-    fn loaded(&self, _now: Ps, slot: WarpSlot, result: u8, _line: Line, _mask: Mask, data: Values) {
+    fn loaded(&self, _now: Ps, slot: WarpSlot, result: u8, _line: Line, _mask: Mask, data: CellOffsets) {
         self.state().returned(&self.context, slot, result, data);
     }
 
-    fn store(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> Values {
+    fn store(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> CellOffsets {
         let state = &mut *self.state();
-        let Some((thread, WarpOp::Store(at))) = state.issue(slot) else { return Values::default() };
+        let Some((thread, WarpOp::Store(at))) = state.issue(slot) else { return CellOffsets::default() };
         let script = &self.context.scripts[thread];
-        let Instruction::Store { value, location, .. } = script.code[at] else { return Values::default() };
+        let Instruction::Store { value, location, .. } = script.code[at] else { return CellOffsets::default() };
         let value = script.value(at, value, &state.results[thread]);
         let value = state.value_or_default(thread, value);
         if let Some(chart) = &mut state.chart {
             chart.stored(slot, thread, at, value);
         }
-        Values::of(value, self.context.initial(location))
+        CellOffsets::of(value, self.context.initial(location))
     }
 
     fn atomic(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> AtomicUpdate {
@@ -253,7 +253,7 @@ impl Watch<Values> for Arc<Observer> {
         AtomicUpdate { update, initial: self.context.initial(location) }
     }
 
-    fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<Values>) {
+    fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<CellOffsets>) {
         let old = match (unit, message) {
             (Unit::Sm(sm), Message::Old { warp, result, data, .. }) => Some((sm, *warp, *result, *data)),
             _ => None,
@@ -268,13 +268,13 @@ impl Watch<Values> for Arc<Observer> {
         }
     }
 
-    fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<Values>) -> Ps {
+    fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<CellOffsets>) -> Ps {
         self.context.setup.late(source, target, packet)
     }
 
     fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
-        let post = Post { module, sm: sm.0 };
-        let fits = |slow: &&SlowPort| slow.post == post && slow.slice == source;
+        let slot = SmSlot { module, sm: sm.0 };
+        let fits = |slow: &&SlowPort| slow.slot == slot && slow.slice == source;
         Ps(self.context.setup.slow.iter().filter(fits).map(|slow| slow.late.0).sum())
     }
 }

@@ -40,7 +40,7 @@ impl Serialize for TimedVerdict {
 
 /// Tests that were not run, for a common reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NotRun {
+pub struct SkippedTests {
     /// The reason.
     pub reason: String,
     /// Number of tests.
@@ -52,7 +52,7 @@ pub const NOT_PROMISED: &str = "not promised";
 /// Reason for skipping a test with host threads under a design without a host.
 pub const NO_HOST: &str = "host threads, and no host takes part";
 
-impl NotRun {
+impl SkippedTests {
     /// True if the reason also answers the tests' question.
     pub fn is_answer(&self) -> bool {
         self.reason == NOT_PROMISED || self.reason == NO_HOST || self.reason.starts_with("bounded")
@@ -61,7 +61,7 @@ impl NotRun {
 
 /// A run that failed, minimised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Failing {
+pub struct FailingRun {
     /// The test.
     pub test: String,
     /// Seed of the run: `--timed 1 --seed` repeats it alone.
@@ -111,8 +111,8 @@ pub struct TimedReport {
     /// Number of runs with a failure.
     pub violations: u64,
     /// Tests that were not run, with reasons.
-    pub not_run: Vec<NotRun>,
+    pub not_run: Vec<SkippedTests>,
     /// The first run with a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<Failing>,
+    pub first: Option<FailingRun>,
 }

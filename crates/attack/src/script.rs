@@ -3,7 +3,7 @@
 //! A stream has no registers. Therefore each register operand is traced to the instruction that wrote the register, and
 //! values are computed from the results of loads and atomics.
 
-use tombolo_check::litmus::{Instruction, Operand, Placement, Program, Register, Thread, Update, Value};
+use tombolo_check::litmus::{Instruction, Operand, Program, Register, Thread, ThreadPlacement, Update, Value};
 
 /// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
 
 /// Checks that host threads load and store only between kernels, like the host's core.
 fn host_works_between_kernels(program: &Program) -> Result<(), &'static str> {
-    let is_host = |thread: &Thread| thread.placement == Placement::Host;
+    let is_host = |thread: &Thread| thread.placement == ThreadPlacement::Host;
     if program.threads.iter().all(is_host) {
         return Err("host threads alone: streams are of kernels");
     }

@@ -1,9 +1,9 @@
 //! Runs distributed over tests and designs: parallel on any number of threads, with a deterministic result.
 
-use crate::report::{Failing, NO_HOST, NOT_PROMISED, NotRun, TimedReport, TimedTest, TimedVerdict};
+use crate::report::{FailingRun, NO_HOST, NOT_PROMISED, SkippedTests, TimedReport, TimedTest, TimedVerdict};
 use crate::setup::Setup;
 use crate::shrink::shrink;
-use crate::trial::{Failure, TrialContext, charted, expressible, trial};
+use crate::trial::{RunFailure, TrialContext, charted, expressible, trial};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{FinalState, Program};
 use tombolo_check::verify::{Case, Design};
 use tombolo_design::DesignConfig;
-use tombolo_system::run::Broken;
+use tombolo_system::run::BrokenRules;
 use tombolo_types::Promise;
 
 /// Seed for the series of random programs in runs.
@@ -71,13 +71,13 @@ pub fn shipped() -> Vec<Case> {
 }
 
 /// Observer of an attack's progress.
-pub trait Watch: Sync {
+pub trait ProgressObserver: Sync {
     /// Called when `runs` further runs are done.
     fn advanced(&self, runs: u64);
 }
 
 /// No observer.
-impl Watch for () {
+impl ProgressObserver for () {
     fn advanced(&self, _: u64) {}
 }
 
@@ -90,7 +90,7 @@ fn key(case: &Case) -> String {
 type JudgedProgram = Result<(Program, Outcomes), String>;
 
 /// Result of a single run.
-type RunResult = Result<FinalState, Failure>;
+type RunResult = Result<FinalState, RunFailure>;
 
 impl Attack<'_> {
     /// The test for a run.
@@ -111,7 +111,7 @@ impl Attack<'_> {
 }
 
 /// Executes all runs. Reports follow the order of designs, and are identical for any thread count.
-pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
+pub fn attack(attack: &Attack<'_>, watch: &dyn ProgressObserver) -> Vec<TimedReport> {
     let mut sums: Vec<DesignTotals> = attack.targets.iter().map(|_| DesignTotals::default()).collect();
     let nothing = attack.targets.iter().any(Target::promises_nothing);
     let runs = if nothing { attack.runs.max(BLIND_AFTER) } else { attack.runs };
@@ -171,11 +171,11 @@ fn one(target: &Target, judged: &JudgedProgram, seed: u64) -> Result<RunResult, 
         return Err(NOT_PROMISED.to_owned());
     }
     let setup = Setup::draw(program, &target.config, seed);
-    Ok(trial(&setup, TrialContext { design: &target.config, allowed, broken: Broken::default() }))
+    Ok(trial(&setup, TrialContext { design: &target.config, allowed, broken: BrokenRules::default() }))
 }
 
 /// Finds the first run that exposes a broken rule under the attack's first design; returns its seed and failure.
-pub fn catch(attack: &Attack<'_>, rule: impl Into<Broken>) -> Option<(u64, Failure)> {
+pub fn catch(attack: &Attack<'_>, rule: impl Into<BrokenRules>) -> Option<(u64, RunFailure)> {
     let broken = rule.into();
     let target = attack.targets.first()?;
     let mut known: FxHashMap<String, JudgedProgram> = FxHashMap::default();
@@ -198,7 +198,7 @@ struct DesignTotals {
     /// By [`key`].
     tests: BTreeMap<String, TestTotals>,
     violations: u64,
-    first: Option<(Case, u64, Failure)>,
+    first: Option<(Case, u64, RunFailure)>,
     not_run: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -251,7 +251,8 @@ impl DesignTotals {
             outcomes: seen.outcomes.len(),
             allowed: seen.allowed,
         });
-        let not_run = self.not_run.iter().map(|(reason, tests)| NotRun { reason: reason.clone(), tests: tests.len() });
+        let not_run =
+            self.not_run.iter().map(|(reason, tests)| SkippedTests { reason: reason.clone(), tests: tests.len() });
         let verdict = self.verdict(target, attack);
         let shown = verdict == TimedVerdict::Violation;
         TimedReport {
@@ -266,14 +267,14 @@ impl DesignTotals {
             not_run: not_run.collect(),
             first: self.first.as_ref().filter(|_| shown).map(|(case, seed, failure)| {
                 let (program, allowed) = judge(case).expect("it has been run");
-                let judge = TrialContext { design: &target.config, allowed: &allowed, broken: Broken::default() };
+                let judge = TrialContext { design: &target.config, allowed: &allowed, broken: BrokenRules::default() };
                 failing(judge, &program, (&case.name, *seed, failure))
             }),
         }
     }
 
     fn verdict(&self, target: &Target, attack: &Attack<'_>) -> TimedVerdict {
-        let panicked = matches!(self.first, Some((_, _, Failure::Panicked(_) | Failure::Early { .. })));
+        let panicked = matches!(self.first, Some((_, _, RunFailure::Panicked(_) | RunFailure::Early { .. })));
         match (target.promises_nothing(), self.first.is_some()) {
             (false, false) => TimedVerdict::Ok,
             (true, true) if !panicked => TimedVerdict::Misbehaves,
@@ -286,7 +287,7 @@ impl DesignTotals {
 }
 
 /// Minimises and charts a run under the attack's first design, if it fails. `broken`: deliberately broken rules.
-pub fn show(attack: &Attack<'_>, seed: u64, broken: impl Into<Broken>) -> Option<Failing> {
+pub fn show(attack: &Attack<'_>, seed: u64, broken: impl Into<BrokenRules>) -> Option<FailingRun> {
     let (target, case) = (attack.targets.first()?, attack.case(seed));
     let (program, allowed) = judge(&case).ok()?;
     let judge = TrialContext { design: &target.config, allowed: &allowed, broken: broken.into() };
@@ -295,10 +296,10 @@ pub fn show(attack: &Attack<'_>, seed: u64, broken: impl Into<Broken>) -> Option
 }
 
 /// A failing run, minimised and charted.
-fn failing(judge: TrialContext<'_>, program: &Program, (test, seed, failure): (&str, u64, &Failure)) -> Failing {
+fn failing(judge: TrialContext<'_>, program: &Program, (test, seed, failure): (&str, u64, &RunFailure)) -> FailingRun {
     let (small, as_small) = shrink(&Setup::draw(program, judge.design, seed), failure, judge);
     let (_, trace) = charted(&small, judge);
-    Failing {
+    FailingRun {
         test: test.to_owned(),
         seed,
         seen_as: failure.describe(program),

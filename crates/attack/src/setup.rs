@@ -2,7 +2,7 @@
 
 use crate::values::LineCell;
 use std::sync::Arc;
-use tombolo_check::litmus::{Location, Placement, Program};
+use tombolo_check::litmus::{Location, Program, ThreadPlacement};
 use tombolo_design::DesignConfig;
 use tombolo_machine::{ConfigError, Description, MachineConfig, machine};
 use tombolo_model::packet::{Packet, Told};
@@ -22,7 +22,7 @@ pub type Setting = (&'static str, String);
 
 /// Numbers of GPUs, modules and SMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct MachineShape {
     /// GPUs in the machine.
     pub gpus: u8,
     /// Modules per GPU.
@@ -33,7 +33,7 @@ pub struct Shape {
 
 /// An SM of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Post {
+pub struct SmSlot {
     /// Module that contains the SM.
     pub module: ModuleId,
     /// Number of the SM in the module.
@@ -81,7 +81,7 @@ pub struct Noise {
     /// Kernel of the warp, counted over the whole run.
     pub kernel: usize,
     /// SM of the warp, in a separate CTA.
-    pub post: Post,
+    pub slot: SmSlot,
     /// Instructions of the warp.
     pub ops: Vec<NoiseOp>,
 }
@@ -160,7 +160,7 @@ pub struct Skew {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowPort {
     /// The SM.
-    pub post: Post,
+    pub slot: SmSlot,
     /// The slice, numbered within the module.
     pub slice: usize,
     /// Additional delay.
@@ -173,7 +173,7 @@ pub struct Setup {
     /// The test.
     pub program: Program,
     /// Shape of the machine, complemented by `settings`.
-    pub shape: Shape,
+    pub shape: MachineShape,
     /// Bytes per page.
     pub page_bytes: u64,
     /// Lines per directory region.
@@ -187,7 +187,7 @@ pub struct Setup {
     /// By location: its address.
     pub addresses: Vec<Address>,
     /// By kernel of the test, then by CTA ([`Setup::ctas`]): the SM for each CTA.
-    pub posts: Vec<Vec<Post>>,
+    pub slots: Vec<Vec<SmSlot>>,
     /// By thread, then instruction: its pacing.
     pub pacings: Vec<Vec<Pacing>>,
     /// Rank by thread: a thread polls only for stores by threads with a smaller rank, therefore no wait cycle arises.
@@ -206,8 +206,8 @@ impl Setup {
     /// The CTAs in a program, each preceded by the GPU.
     pub fn ctas(program: &Program) -> Vec<(GpuId, u16)> {
         let cta = |placement| match placement {
-            Placement::Cta { gpu, cta } => Some((gpu, cta)),
-            Placement::Host => None,
+            ThreadPlacement::Cta { gpu, cta } => Some((gpu, cta)),
+            ThreadPlacement::Host => None,
         };
         let mut ctas: Vec<(GpuId, u16)> = program.threads.iter().filter_map(|thread| cta(thread.placement)).collect();
         ctas.sort_unstable();
@@ -225,7 +225,7 @@ impl Setup {
 
     /// Every machine setting, in assignment order.
     pub fn machine_settings(&self) -> Vec<Setting> {
-        let Shape { gpus, modules, sms } = self.shape;
+        let MachineShape { gpus, modules, sms } = self.shape;
         let mut all: Vec<Setting> =
             crate::machine::SMALL.iter().map(|(path, value)| (*path, (*value).to_owned())).collect();
         all.extend([
@@ -266,7 +266,7 @@ impl Setup {
 
     /// Number of kernels in the whole run: before the test, the test's kernels, and the final kernel that reads memory.
     pub fn kernels(&self) -> usize {
-        self.lead + self.posts.len() + 1
+        self.lead + self.slots.len() + 1
     }
 
     /// Address of a location.
@@ -286,17 +286,17 @@ impl Setup {
 
     /// Describes the setup in words: placement, skews, settings.
     pub fn describe(&self, design: &DesignConfig) -> String {
-        let Shape { gpus, modules, sms } = self.shape;
+        let MachineShape { gpus, modules, sms } = self.shape;
         let mut text = format!("{gpus} GPUs of {modules} modules of {sms} SMs, design {}\n", design.name);
-        for (kernel, posts) in self.posts.iter().enumerate() {
-            for ((gpu, cta), post) in Setup::ctas(&self.program).iter().zip(posts) {
+        for (kernel, slots) in self.slots.iter().enumerate() {
+            for ((gpu, cta), slot) in Setup::ctas(&self.program).iter().zip(slots) {
                 text += &format!(
                     "kernel {}: cta {} of gpu {} on module {} sm {}\n",
                     kernel + self.lead,
                     cta,
                     gpu.0,
-                    post.module.0,
-                    post.sm
+                    slot.module.0,
+                    slot.sm
                 );
             }
         }
@@ -321,14 +321,15 @@ impl Setup {
                 *text += &format!("thread {thread}, instruction {at}: {delay} arithmetic instructions before{polls}\n");
             }
         }
-        for Noise { kernel, post, ops } in &self.noise {
-            *text += &format!("another warp in kernel {kernel} on module {} sm {}: {ops:?}\n", post.module.0, post.sm);
+        for Noise { kernel, slot, ops } in &self.noise {
+            *text += &format!("another warp in kernel {kernel} on module {} sm {}: {ops:?}\n", slot.module.0, slot.sm);
         }
         for skew in &self.skews {
             *text += &format!("late packets: {skew:?}\n");
         }
-        for slow in &self.slow {
-            *text += &format!("late answers: {slow:?}\n");
+        for SlowPort { slot: SmSlot { module, sm }, slice, late } in &self.slow {
+            *text += "late answers: SlowPort { post: Post { ";
+            *text += &format!("module: {module:?}, sm: {sm} }}, slice: {slice}, late: {late:?} }}\n");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Minimises a failing run: each part that the failure does not need is removed.
 
 use crate::setup::{NoiseOp, Pacing, Setup};
-use crate::trial::{Failure, TrialContext, expressible, trial};
+use crate::trial::{RunFailure, TrialContext, expressible, trial};
 use tombolo_check::axiomatic::{Limits, Outcomes, outcomes};
 use tombolo_check::litmus::Instruction;
 
@@ -16,12 +16,12 @@ struct Minimiser<'a> {
     best: Setup,
     /// Outcomes that the model allows for the best setup's program.
     allowed: Outcomes,
-    failure: Failure,
+    failure: RunFailure,
     tries: usize,
 }
 
 /// Finds a smaller setup with a similar failure, and returns the failure.
-pub fn shrink(setup: &Setup, failure: &Failure, judge: TrialContext<'_>) -> (Setup, Failure) {
+pub fn shrink(setup: &Setup, failure: &RunFailure, judge: TrialContext<'_>) -> (Setup, RunFailure) {
     let (best, allowed) = (setup.clone(), judge.allowed.clone());
     let mut shrinking = Minimiser { judge, best, allowed, failure: failure.clone(), tries: TRIES };
     while shrinking.pass() {}
@@ -90,7 +90,7 @@ impl Minimiser<'_> {
 
     /// Failure of a setup, if similar to the original failure, and the outcomes allowed by the model for the setup's
     /// program.
-    fn fails(&self, setup: &Setup) -> Option<(Failure, Outcomes)> {
+    fn fails(&self, setup: &Setup) -> Option<(RunFailure, Outcomes)> {
         expressible(&setup.program).ok()?;
         setup.machine().ok()?;
         let allowed = if setup.program == self.best.program {
@@ -138,9 +138,9 @@ fn remove_thread(setup: &mut Setup, thread: usize) {
     setup.pacings.remove(thread);
     setup.ranks.remove(thread);
     let after = Setup::ctas(&setup.program);
-    for posts in &mut setup.posts {
-        let kept = before.iter().zip(posts.iter()).filter(|(cta, _)| after.contains(cta));
-        *posts = kept.map(|(_, post)| *post).collect();
+    for slots in &mut setup.slots {
+        let kept = before.iter().zip(slots.iter()).filter(|(cta, _)| after.contains(cta));
+        *slots = kept.map(|(_, slot)| *slot).collect();
     }
 }
 

@@ -2,10 +2,10 @@
 //! final kernel for reading memory.
 
 use crate::script::Script;
-use crate::setup::{Address, Noise, NoiseOp, Pacing, Post, Setup};
+use crate::setup::{Address, Noise, NoiseOp, Pacing, Setup, SmSlot};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use tombolo_check::litmus::{Instruction, Location, Placement};
+use tombolo_check::litmus::{Instruction, Location, ThreadPlacement};
 use tombolo_design::scheduling::CtaCut;
 use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
@@ -59,7 +59,7 @@ pub(crate) struct LitmusStreams {
 
 /// A warp under construction.
 #[derive(Default)]
-struct Warp {
+struct WarpBuilder {
     ops: Vec<Op>,
     accesses: Vec<Access>,
     tokens: Vec<Token>,
@@ -70,12 +70,12 @@ struct Warp {
 }
 
 /// A CTA under construction: its SM and its warps.
-struct Cta {
-    post: Post,
-    warps: Vec<Warp>,
+struct CtaBuilder {
+    slot: SmSlot,
+    warps: Vec<WarpBuilder>,
 }
 
-impl Warp {
+impl WarpBuilder {
     fn accesses(&mut self, line: Line, mask: Mask) -> Accesses {
         let start = self.accesses.len() as u32;
         self.accesses.push(Access { line, mask });
@@ -106,8 +106,8 @@ impl Warp {
         self.part.get_or_insert_default().operations.push(act);
     }
 
-    fn noise(ops: &[NoiseOp]) -> Warp {
-        let mut warp = Warp::default();
+    fn noise(ops: &[NoiseOp]) -> WarpBuilder {
+        let mut warp = WarpBuilder::default();
         let mut loads = false;
         for op in ops {
             match *op {
@@ -198,9 +198,9 @@ impl<'a> StreamWriter<'a> {
     }
 
     /// Stream of a thread in a test kernel.
-    fn warp(&self, thread: usize, kernel: usize) -> Warp {
+    fn warp(&self, thread: usize, kernel: usize) -> WarpBuilder {
         let part = ThreadBinding { thread, operations: Vec::new() };
-        let mut warp = Warp { part: Some(part), ..Warp::default() };
+        let mut warp = WarpBuilder { part: Some(part), ..WarpBuilder::default() };
         for at in 0..self.scripts[thread].code.len() {
             if self.kernels[thread][at] == kernel {
                 self.instruction(&mut warp, thread, at);
@@ -209,7 +209,7 @@ impl<'a> StreamWriter<'a> {
         warp
     }
 
-    fn instruction(&self, warp: &mut Warp, thread: usize, at: usize) {
+    fn instruction(&self, warp: &mut WarpBuilder, thread: usize, at: usize) {
         let Pacing { delay, .. } = self.setup.pacings[thread][at];
         warp.delay(delay);
         self.scripts[thread].needs(at).into_iter().for_each(|needed| warp.await_result(needed));
@@ -240,14 +240,14 @@ impl<'a> StreamWriter<'a> {
     }
 
     /// Signals the flag after a store or an atomic, if any load polls for it.
-    fn signal(&self, warp: &mut Warp, store: Awaited) {
+    fn signal(&self, warp: &mut WarpBuilder, store: Awaited) {
         if let Some(flag) = self.flag(store) {
             let token = warp.token(flag);
             warp.ops.push(Op::Signal { token });
         }
     }
 
-    fn load(&self, warp: &mut Warp, (thread, at): (usize, usize), order: Order, location: Location) {
+    fn load(&self, warp: &mut WarpBuilder, (thread, at): (usize, usize), order: Order, location: Location) {
         let accesses = self.access(warp, location);
         if let Some(store) = self.awaited[thread][at] {
             let token = warp.token(self.flag(store).expect("it is polled for here"));
@@ -260,15 +260,15 @@ impl<'a> StreamWriter<'a> {
         }
     }
 
-    fn access(&self, warp: &mut Warp, location: Location) -> Accesses {
+    fn access(&self, warp: &mut WarpBuilder, location: Location) -> Accesses {
         let address = self.setup.address(location);
         warp.accesses(address.line, address.cell.mask())
     }
 
     /// Reads every location at run end.
-    fn reader(&self) -> Warp {
+    fn reader(&self) -> WarpBuilder {
         let part = ThreadBinding { thread: self.scripts.len(), operations: Vec::new() };
-        let mut warp = Warp { part: Some(part), ..Warp::default() };
+        let mut warp = WarpBuilder { part: Some(part), ..WarpBuilder::default() };
         for location in 0..self.setup.program.locations.len() {
             let accesses = self.access(&mut warp, Location(location as u16));
             warp.ops.push(Op::Load { order: Order::relaxed(Scope::Sys).into(), accesses });
@@ -286,7 +286,7 @@ impl<'a> StreamWriter<'a> {
     }
 
     fn is_host(&self, thread: usize) -> bool {
-        self.setup.program.threads[thread].placement == Placement::Host
+        self.setup.program.threads[thread].placement == ThreadPlacement::Host
     }
 
     /// Host phase for a thread's instruction, if it accesses memory.
@@ -309,21 +309,22 @@ impl<'a> StreamWriter<'a> {
     }
 
     /// The CTAs for a kernel of the run.
-    fn ctas(&self, kernel: usize) -> Vec<Cta> {
+    fn ctas(&self, kernel: usize) -> Vec<CtaBuilder> {
         let noise = self.setup.noise.iter().filter(|noise| noise.kernel == kernel);
-        let others = noise.map(|Noise { post, ops, .. }| Cta { post: *post, warps: vec![Warp::noise(ops)] });
-        let mut ctas: Vec<Cta> = Vec::new();
+        let others =
+            noise.map(|Noise { slot, ops, .. }| CtaBuilder { slot: *slot, warps: vec![WarpBuilder::noise(ops)] });
+        let mut ctas: Vec<CtaBuilder> = Vec::new();
         let of_test = kernel.checked_sub(self.setup.lead);
-        if let Some(posts) = of_test.and_then(|of_test| self.setup.posts.get(of_test)) {
+        if let Some(slots) = of_test.and_then(|of_test| self.setup.slots.get(of_test)) {
             let threads = &self.setup.program.threads;
-            for ((gpu, cta), post) in Setup::ctas(&self.setup.program).into_iter().zip(posts) {
-                let placement = Placement::Cta { gpu, cta };
+            for ((gpu, cta), slot) in Setup::ctas(&self.setup.program).into_iter().zip(slots) {
+                let placement = ThreadPlacement::Cta { gpu, cta };
                 let own = (0..threads.len()).filter(|thread| threads[*thread].placement == placement);
                 let warps = own.map(|thread| self.warp(thread, of_test.unwrap_or_default())).collect();
-                ctas.push(Cta { post: *post, warps });
+                ctas.push(CtaBuilder { slot: *slot, warps });
             }
         } else if of_test.is_some() {
-            ctas.push(Cta { post: Post { module: ModuleId(0), sm: 0 }, warps: vec![self.reader()] });
+            ctas.push(CtaBuilder { slot: SmSlot { module: ModuleId(0), sm: 0 }, warps: vec![self.reader()] });
         }
         ctas.extend(others);
         ctas
@@ -366,13 +367,13 @@ impl LitmusStreams {
     }
 
     /// Adds a kernel. A module's CTAs are assigned to its SMs round-robin, therefore idle CTAs fill the gaps.
-    fn add(&mut self, setup: &Setup, ctas: Vec<Cta>, cut: CtaCut) {
+    fn add(&mut self, setup: &Setup, ctas: Vec<CtaBuilder>, cut: CtaCut) {
         let (modules, sms) = (u32::from(setup.shape.gpus * setup.shape.modules), u32::from(setup.shape.sms));
         let mut taken: FxHashMap<(ModuleId, u16), u32> = FxHashMap::default();
-        let mut ranked: Vec<(ModuleId, u32, Cta)> = Vec::new();
+        let mut ranked: Vec<(ModuleId, u32, CtaBuilder)> = Vec::new();
         for cta in ctas {
-            let turn = taken.entry((cta.post.module, cta.post.sm)).or_default();
-            ranked.push((cta.post.module, *turn * sms + u32::from(cta.post.sm), cta));
+            let turn = taken.entry((cta.slot.module, cta.slot.sm)).or_default();
+            ranked.push((cta.slot.module, *turn * sms + u32::from(cta.slot.sm), cta));
             *turn += 1;
         }
         let each = taken.values().max().copied().unwrap_or(1) * sms;
@@ -397,7 +398,7 @@ impl LitmusStreams {
         self.ctas.push(grid);
     }
 
-    fn seat(&mut self, cta: Cta, (module, rank): (ModuleId, u32)) -> CtaStream {
+    fn seat(&mut self, cta: CtaBuilder, (module, rank): (ModuleId, u32)) -> CtaStream {
         let kernel = self.kernels.len();
         let mut stream = CtaStream::default();
         for (index, warp) in (0..).zip(cta.warps) {

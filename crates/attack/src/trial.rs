@@ -4,14 +4,14 @@ use crate::observer::Observer;
 use crate::script::scripts;
 use crate::setup::Setup;
 use crate::staging::LitmusStreams;
-use crate::values::Values;
+use crate::values::CellOffsets;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
 use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{Assignments, FinalState, Program};
 use tombolo_design::DesignConfig;
-use tombolo_system::run::Broken;
+use tombolo_system::run::BrokenRules;
 use tombolo_system::{RunSpec, run_watched};
 
 /// Context for judging a run.
@@ -22,12 +22,12 @@ pub struct TrialContext<'a> {
     /// Outcomes that the model allows for the run's program.
     pub allowed: &'a Outcomes,
     /// Deliberately broken rules.
-    pub broken: Broken,
+    pub broken: BrokenRules,
 }
 
 /// Failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum RunFailure {
     /// The run ended in a state forbidden by the model.
     Forbidden(FinalState),
     /// An instruction issued before its inputs had arrived, or a load never returned.
@@ -43,21 +43,21 @@ pub enum Failure {
     Stopped(String),
 }
 
-impl Failure {
+impl RunFailure {
     /// Describes the failure in words.
     pub fn describe(&self, program: &Program) -> String {
         match self {
-            Failure::Forbidden(state) => format!("forbidden outcome: {}", Assignments { program, state }),
-            Failure::Early { thread, at } => {
+            RunFailure::Forbidden(state) => format!("forbidden outcome: {}", Assignments { program, state }),
+            RunFailure::Early { thread, at } => {
                 format!("thread {thread} lacks the result of its instruction {at} where it is needed")
             }
-            Failure::Panicked(message) => format!("panic: {message}"),
-            Failure::Stopped(why) => format!("no end: {why}"),
+            RunFailure::Panicked(message) => format!("panic: {message}"),
+            RunFailure::Stopped(why) => format!("no end: {why}"),
         }
     }
 
     /// True if another failure has the equal kind.
-    pub fn is_like(&self, other: &Failure) -> bool {
+    pub fn is_like(&self, other: &RunFailure) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
@@ -77,21 +77,21 @@ pub fn expressible(program: &Program) -> Result<(), &'static str> {
 ///
 /// # Errors
 /// The failure of the run.
-pub fn trial(setup: &Setup, judge: TrialContext<'_>) -> Result<FinalState, Failure> {
+pub fn trial(setup: &Setup, judge: TrialContext<'_>) -> Result<FinalState, RunFailure> {
     run(setup, judge, false).0
 }
 
 /// Runs a setup like `trial`, and also returns the message chart.
-pub fn charted(setup: &Setup, judge: TrialContext<'_>) -> (Result<FinalState, Failure>, String) {
+pub fn charted(setup: &Setup, judge: TrialContext<'_>) -> (Result<FinalState, RunFailure>, String) {
     run(setup, judge, true)
 }
 
-fn run(setup: &Setup, judge: TrialContext<'_>, chart: bool) -> (Result<FinalState, Failure>, String) {
+fn run(setup: &Setup, judge: TrialContext<'_>, chart: bool) -> (Result<FinalState, RunFailure>, String) {
     let scripts = scripts(&setup.program).expect("only programs that streams express are run");
     let staging = LitmusStreams::new(setup, &scripts, judge.design.scheduling.cut());
     let observer = Observer::new(setup, scripts, &staging, chart);
     let ended = quietly(|| timed(setup, judge, staging, &observer));
-    let verdict = ended.unwrap_or_else(|message| Err(Failure::Panicked(message)));
+    let verdict = ended.unwrap_or_else(|message| Err(RunFailure::Panicked(message)));
     (verdict, observer.chart())
 }
 
@@ -101,8 +101,8 @@ fn timed(
     judge: TrialContext<'_>,
     staging: LitmusStreams,
     observer: &Arc<Observer>,
-) -> Result<FinalState, Failure> {
-    let machine = setup.machine().map_err(|error| Failure::Stopped(error.to_string()))?;
+) -> Result<FinalState, RunFailure> {
+    let machine = setup.machine().map_err(|error| RunFailure::Stopped(error.to_string()))?;
     let spec = RunSpec {
         machine: Arc::new(machine),
         design: judge.design.clone(),
@@ -110,9 +110,10 @@ fn timed(
         pages: Some(setup.pages()),
         threads: 1,
     };
-    run_watched::<Values>(&spec, observer, judge.broken).map_err(|error| Failure::Stopped(error.to_string()))?;
-    let state = observer.ending().map_err(|(thread, early)| Failure::Early { thread, at: early.0 })?;
-    if judge.allowed.contains(&state) { Ok(state) } else { Err(Failure::Forbidden(state)) }
+    run_watched::<CellOffsets>(&spec, observer, judge.broken)
+        .map_err(|error| RunFailure::Stopped(error.to_string()))?;
+    let state = observer.ending().map_err(|(thread, early)| RunFailure::Early { thread, at: early.0 })?;
+    if judge.allowed.contains(&state) { Ok(state) } else { Err(RunFailure::Forbidden(state)) }
 }
 
 thread_local! {

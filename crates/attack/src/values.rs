@@ -35,12 +35,12 @@ pub const UNUSED: Mask = Mask(1 << 31);
 
 /// By cell: difference between a location's value and its initial value, to make unwritten memory correct by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Values([Value; CELLS]);
+pub struct CellOffsets([Value; CELLS]);
 
-impl Values {
+impl CellOffsets {
     /// Contents with `value` in every cell, for locations with initial value `initial`.
-    pub fn of(value: Value, initial: Value) -> Values {
-        Values([value.wrapping_sub(initial); CELLS])
+    pub fn of(value: Value, initial: Value) -> CellOffsets {
+        CellOffsets([value.wrapping_sub(initial); CELLS])
     }
 
     /// Value of the location in `cell`, given the initial value `initial`.
@@ -58,10 +58,10 @@ pub struct AtomicUpdate {
     pub initial: Value,
 }
 
-impl Data for Values {
+impl Data for CellOffsets {
     type Update = AtomicUpdate;
 
-    fn merge(&mut self, from: Values, mask: Mask) {
+    fn merge(&mut self, from: CellOffsets, mask: Mask) {
         for (cell, grain) in GRAINS.into_iter().enumerate() {
             if mask.0 >> grain & 1 != 0 {
                 self.0[cell] = from.0[cell];
@@ -69,7 +69,7 @@ impl Data for Values {
         }
     }
 
-    fn update(&mut self, change: AtomicUpdate, mask: Mask) -> Values {
+    fn update(&mut self, change: AtomicUpdate, mask: Mask) -> CellOffsets {
         let before = *self;
         if let Some(cell) = LineCell::of(mask) {
             let new = change.update.apply(self.value(cell, change.initial), &[]);
@@ -79,7 +79,7 @@ impl Data for Values {
     }
 }
 
-impl Contents for Values {
+impl Contents for CellOffsets {
     type Note<T: Noted> = ();
     type Watch = Arc<Observer>;
 
@@ -97,14 +97,14 @@ mod tests {
 
     #[test]
     fn a_merge_takes_the_cells_of_its_mask_alone() {
-        let mut values = Values::of(1, 0);
-        values.merge(Values::of(2, 0), Mask(0xff));
+        let mut values = CellOffsets::of(1, 0);
+        values.merge(CellOffsets::of(2, 0), Mask(0xff));
         assert_eq!([0, 1, 2, 3].map(|cell| values.value(LineCell(cell), 0)), [2, 2, 1, 1]);
     }
 
     #[test]
     fn an_update_changes_its_cell_from_the_initial_value_on() {
-        let mut values = Values::default();
+        let mut values = CellOffsets::default();
         let change = AtomicUpdate { update: Update::Apply(Arithmetic::Add, Operand::Value(3)), initial: 7 };
         let before = values.update(change, LineCell(2).mask());
         assert_eq!((before.value(LineCell(2), 7), values.value(LineCell(2), 7)), (7, 10));
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn an_update_of_unused_bytes_changes_no_cell() {
-        let mut values = Values::of(5, 0);
+        let mut values = CellOffsets::of(5, 0);
         values.update(AtomicUpdate::default(), UNUSED);
-        assert_eq!(values, Values::of(5, 0));
+        assert_eq!(values, CellOffsets::of(5, 0));
     }
 }

@@ -6,7 +6,8 @@
 
 use tombolo_attack::{Attack, Target, attack, catch};
 use tombolo_check::explore::{
-    ClientResources, Config, Layout, MAX_GPUS, Shape, Sharing, Start, Verdict, gpus_of, is_hierarchical, layouts, run,
+    ClientResources, Config, ExplorationVerdict, MAX_GPUS, PlacementParameters, ProgramLayout, Sharing, Start, gpus_of,
+    is_hierarchical, layouts, run,
 };
 use tombolo_check::litmus::{FinalState, Program};
 use tombolo_check::verify::Case;
@@ -151,7 +152,7 @@ impl Duty {
     }
 
     /// The explorer's verdict over all placements: the first verdict that is not clean. `broken`: with the duty broken.
-    fn explored(&self, broken: bool) -> Verdict {
+    fn explored(&self, broken: bool) -> ExplorationVerdict {
         let (program, allowed) = self.case().allowed(CANDIDATES).expect("the model answers for a shape");
         let design = self.design();
         let (options, room) = (design.options(), self.room);
@@ -162,7 +163,7 @@ impl Duty {
             let config = Config { start, ..config };
             run(&program, &layout, &config, &forbidden).expect("a design names a protocol there is").verdict
         });
-        verdicts.into_iter().find(|verdict| *verdict != Verdict::Clean).unwrap_or(Verdict::Clean)
+        verdicts.into_iter().find(|verdict| *verdict != ExplorationVerdict::Clean).unwrap_or(ExplorationVerdict::Clean)
     }
 
     /// The timing model's part: `work` on the given number of runs from seed 1.
@@ -174,14 +175,17 @@ impl Duty {
 
 /// Every placement on GPUs with two modules each, plus a GPU without threads, cold and warm. If a host takes part, all
 /// memory belongs to the host, and each GPU has a single module.
-fn places(program: &Program, config: &Config, has_host: bool) -> Vec<(Layout, Start)> {
+fn places(program: &Program, config: &Config, has_host: bool) -> Vec<(ProgramLayout, Start)> {
     let gpu_homes = is_hierarchical(config).expect("a design names a protocol there is");
     let gpus = if has_host { gpus_of(program) } else { (gpus_of(program) + 1).min(MAX_GPUS) };
     let modules_per_gpu = if has_host { 1 } else { 2 };
     let of = |sharing| {
-        layouts(program, Shape { gpus, modules_per_gpu, sharing, gpu_homes, shared_sms: true, host_memory: has_host })
+        layouts(
+            program,
+            PlacementParameters { gpus, modules_per_gpu, sharing, gpu_homes, shared_sms: true, host_memory: has_host },
+        )
     };
-    let all: Vec<Layout> = if has_host {
+    let all: Vec<ProgramLayout> = if has_host {
         Sharing::OF_BLOCKS.into_iter().flat_map(of).collect()
     } else {
         Sharing::ALL.into_iter().flat_map(of).collect()
@@ -193,9 +197,9 @@ fn places(program: &Program, config: &Config, has_host: bool) -> Vec<(Layout, St
 fn the_explorer_sees_each_broken_duty_and_nothing_where_it_is_kept() {
     for duty in &DUTIES {
         if duty.room.is_none() {
-            assert_eq!(duty.explored(false), Verdict::Clean, "{}", duty.duty);
+            assert_eq!(duty.explored(false), ExplorationVerdict::Clean, "{}", duty.duty);
         }
-        assert!(matches!(duty.explored(true), Verdict::Violated(_)), "{}, broken", duty.duty);
+        assert!(matches!(duty.explored(true), ExplorationVerdict::Violated(_)), "{}, broken", duty.duty);
     }
 }
 
@@ -205,7 +209,7 @@ fn the_explorer_sees_nothing_where_a_client_has_few_registers() {
     for duty in DUTIES.iter().filter(|duty| duty.room.is_some()) {
         let whole = duty.explored(false);
         // With few registers a shape has more states than an exploration visits.
-        assert!(matches!(whole, Verdict::Clean | Verdict::Bounded), "{}: {whole:?}", duty.duty);
+        assert!(matches!(whole, ExplorationVerdict::Clean | ExplorationVerdict::Bounded), "{}: {whole:?}", duty.duty);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Compares the promises of shipped designs with the explorer's findings.
 
 use std::collections::HashSet;
-use tombolo_check::verify::{Budget, Case, Design, DesignReport, Verdict, verify};
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, TestVerdict, verify};
 use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_types::Promise;
 
@@ -40,7 +40,7 @@ fn a_preset_promises_what_it_keeps_and_no_less_within_a_larger_budget() {
 fn keeps_what_it_promises(states_of_test: u64) {
     for design in distinct() {
         let report = found(&design, Promise::Ptx, states_of_test);
-        let wrong = report.tests.iter().filter(|test| test.verdict == Verdict::Violation).count();
+        let wrong = report.tests.iter().filter(|test| test.verdict == TestVerdict::Violation).count();
         let keeps = wrong == 0;
         let promised = design.promises.contains(Promise::Ptx);
         assert_eq!(

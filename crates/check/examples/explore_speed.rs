@@ -7,7 +7,7 @@
 //! text in their file or name.
 
 use std::path::Path;
-use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Verdict, read_tests, verify};
+use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, TestVerdict, read_tests, verify};
 
 /// Seed for the series of random programs.
 const SEED: u64 = 7;
@@ -42,7 +42,7 @@ fn time_together(designs: &[Design], cases: &[Case]) {
         println!("{} programs from {first}: {:.1} s", cases.len(), processor_seconds() - begun);
         for report in reports {
             let states: u64 = report.tests.iter().map(|test| test.states).sum();
-            let (ok, bounded) = (report.count(Verdict::Ok), report.count(Verdict::Bounded));
+            let (ok, bounded) = (report.count(TestVerdict::Ok), report.count(TestVerdict::Bounded));
             println!(
                 "{:<28} {ok} ok, {bounded} bounded, {} else: {states} states",
                 report.design,
@@ -74,7 +74,7 @@ fn time(design: &Design, name: &str, cases: &[Case]) {
             println!("{}\n{trace}", test.program.as_deref().unwrap_or_default());
         }
         (states, seconds) = (states + test.states, seconds + took);
-        ok += usize::from(test.verdict == Verdict::Ok);
+        ok += usize::from(test.verdict == TestVerdict::Ok);
     }
     println!("{name:<28} {ok} of {} ok: {states} states, {seconds:.1} s", cases.len());
 }

@@ -13,8 +13,8 @@
 pub mod one_writer;
 
 use crate::litmus::{
-    Arithmetic, Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register, RegisterDeclaration,
-    Thread, Update, Value,
+    Arithmetic, Instruction, Location, LocationDeclaration, Operand, Program, Register, RegisterDeclaration, Thread,
+    ThreadPlacement, Update, Value,
 };
 use tombolo_types::{GpuId, Order, Scope, Semantics};
 
@@ -168,7 +168,7 @@ impl ProgramDraft<'_> {
         let threads: Vec<Thread> = (0..stratum.threads)
             .map(|number| Thread {
                 number: number as u32,
-                placement: Placement::Cta { gpu: GpuId(dice.below(gpus) as u8), cta: dice.below(ctas) as u16 },
+                placement: ThreadPlacement::Cta { gpu: GpuId(dice.below(gpus) as u8), cta: dice.below(ctas) as u16 },
                 registers: Vec::new(),
                 code: Vec::new(),
             })

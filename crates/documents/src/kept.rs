@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tombolo_report::Document;
-use tombolo_report::document::{ClaimKind, Figure, Row, Verdict};
+use tombolo_report::document::{ClaimKind, Figure, FigureRow, Verdict};
 
 /// Significant digits kept. More than any document shows, fewer than the platform-dependent last bits in a host's
 /// `exp`.
@@ -178,7 +178,7 @@ fn claim(claim: &tombolo_report::document::Claim) -> KeptClaim {
 }
 
 fn figure(figure: &Figure) -> KeptFigure {
-    let row = |row: &Row| KeptRow {
+    let row = |row: &FigureRow| KeptRow {
         label: row.label.clone(),
         summary: row.summary,
         values: (0..figure.series().len()).map(|column| rounded(row.value(column))).collect(),
@@ -235,7 +235,7 @@ pub(crate) mod tests {
 
     /// Two figures and two claims.
     pub(crate) fn kept() -> KeptReport {
-        let row = |label: &str, summary, values: [f64; 2]| Row {
+        let row = |label: &str, summary, values: [f64; 2]| FigureRow {
             label: label.to_owned(),
             values: values.map(Some).to_vec(),
             summary,

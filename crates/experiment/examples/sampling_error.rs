@@ -15,9 +15,9 @@ use std::time::Instant;
 use tombolo_design::DesignConfig;
 use tombolo_experiment::campaign::{run_one, run_one_sampled};
 use tombolo_experiment::preset::workloads_of;
-use tombolo_experiment::workload::{Source, Target, WorkloadChoice, workloads};
+use tombolo_experiment::workload::{PreparedProgram, Target, WorkloadChoice, workloads};
 use tombolo_machine::MachineConfig;
-use tombolo_system::{RunRecord, RunSpec, refusal};
+use tombolo_system::{RunRecord, RunSpec, sampling_refusal};
 
 /// Result of a sampled run next to the result of the whole run.
 struct Pair {
@@ -65,12 +65,12 @@ fn compared(
     choice: &WorkloadChoice,
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
-    source: &Source,
+    source: &PreparedProgram,
 ) -> Result<Option<Pair>, Box<dyn Error>> {
     let label = format!("{} | {}", choice.label, design.name);
     let program = Arc::clone(&source.program);
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads: 1 };
-    if let Some(reason) = refusal(&spec, None)? {
+    if let Some(reason) = sampling_refusal(&spec, None)? {
         println!("| {label} | | whole: {reason} | | | | | |");
         return Ok(None);
     }

@@ -12,7 +12,7 @@ use crate::point::{Key, Point};
 use crate::point_result::{Pass, PointResult};
 use crate::sampling::DemandCache;
 use crate::store::{Lookup, Store};
-use crate::workload::Source;
+use crate::workload::PreparedProgram;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,8 +26,8 @@ use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
 use tombolo_system::{
-    Demands, RunError, RunRecord, RunSpec, Spare, place, run, run_beside, run_checked, run_followed, run_logged,
-    run_sampled, run_timed,
+    KernelDemands, RunError, RunRecord, RunSpec, Spare, place, run, run_checked, run_sampled, run_with_boundaries,
+    run_with_latency, run_with_spare, run_with_timeline,
 };
 
 /// Result per point, or the reason for a missing result.
@@ -161,10 +161,10 @@ fn bytes(point: &Point) -> Option<u64> {
 struct ReadyPoint {
     point: Point,
     recording: usize,
-    source: Arc<Source>,
+    source: Arc<PreparedProgram>,
     pages: Arc<PageTable>,
     /// Sampling demands, for a sampled point.
-    demands: Option<Arc<Demands>>,
+    demands: Option<Arc<KernelDemands>>,
 }
 
 /// Remaining work and the results so far.
@@ -408,15 +408,15 @@ impl<'a> Campaign<'a> {
     fn simulated(
         &self,
         point: &Point,
-        source: &Source,
+        source: &PreparedProgram,
         pages: Arc<PageTable>,
-        demands: Option<&Demands>,
+        demands: Option<&KernelDemands>,
     ) -> Result<RunRecord, PointError> {
         let (machine, program) = (Arc::clone(&point.machine), Arc::clone(&source.program));
         let spec = RunSpec { machine, design: (*point.design).clone(), program, pages: Some(pages), threads: 1 };
         let mut record = guarded(&spec, source, || match demands {
             Some(demands) => run_sampled(&spec, Some(demands), Some(&self.spare)),
-            None => run_beside(&spec, &self.spare),
+            None => run_with_spare(&spec, &self.spare),
         })?;
         name(&mut record, source, &point.machine);
         Ok(record)
@@ -473,7 +473,7 @@ impl PlacementKey {
 pub fn run_one(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
-    source: &Source,
+    source: &PreparedProgram,
     pages: Option<Arc<PageTable>>,
     threads: usize,
     checked: bool,
@@ -493,7 +493,7 @@ pub fn run_one(
 pub fn run_one_sampled(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
-    source: &Source,
+    source: &PreparedProgram,
     threads: usize,
 ) -> Result<RunRecord, PointError> {
     let program = Arc::clone(&source.program);
@@ -510,12 +510,12 @@ pub fn run_one_sampled(
 pub fn run_one_followed(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
-    source: &Source,
+    source: &PreparedProgram,
     threads: usize,
 ) -> Result<RunRecord, PointError> {
     let program = Arc::clone(&source.program);
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
-    let mut record = guarded(&spec, source, || run_followed(&spec))?;
+    let mut record = guarded(&spec, source, || run_with_latency(&spec))?;
     name(&mut record, source, machine);
     Ok(record)
 }
@@ -527,13 +527,13 @@ pub fn run_one_followed(
 pub fn run_one_timed(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
-    source: &Source,
+    source: &PreparedProgram,
     threads: usize,
 ) -> Result<(RunRecord, Timeline), PointError> {
     let program = Arc::clone(&source.program);
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
     let window = machine.sm.clock.span(design.links.sample_time().into());
-    let (mut record, timeline) = guarded(&spec, source, || run_timed(&spec, window))?;
+    let (mut record, timeline) = guarded(&spec, source, || run_with_timeline(&spec, window))?;
     name(&mut record, source, machine);
     Ok((record, timeline))
 }
@@ -545,12 +545,12 @@ pub fn run_one_timed(
 pub fn run_one_logged(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
-    source: &Source,
+    source: &PreparedProgram,
     threads: usize,
 ) -> Result<(RunRecord, Vec<BoundaryRecord>), PointError> {
     let program = Arc::clone(&source.program);
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
-    let (mut record, boundaries) = guarded(&spec, source, || run_logged(&spec))?;
+    let (mut record, boundaries) = guarded(&spec, source, || run_with_boundaries(&spec))?;
     name(&mut record, source, machine);
     Ok((record, boundaries))
 }
@@ -558,7 +558,7 @@ pub fn run_one_logged(
 /// Returns the result of `simulate`; errors and panics are labelled with the run.
 fn guarded<T>(
     spec: &RunSpec,
-    source: &Source,
+    source: &PreparedProgram,
     simulate: impl FnOnce() -> Result<T, RunError>,
 ) -> Result<T, PointError> {
     let label = format!("{} on {} under {}", source.label, spec.machine.name, spec.design.name);
@@ -567,7 +567,7 @@ fn guarded<T>(
 }
 
 /// Gives a record the user's name for its program, and adds the notes.
-fn name(record: &mut RunRecord, source: &Source, machine: &MachineConfig) {
+fn name(record: &mut RunRecord, source: &PreparedProgram, machine: &MachineConfig) {
     record.workload.clone_from(&source.label);
     record.notes.extend(record.sampling_note().map(|note| format!("{}: {note}", source.label)));
     record.notes.extend(source.too_large(machine));

@@ -1,10 +1,10 @@
 //! Claims: measures each claim with a figure, a directed program or the machine alone, and judges the result.
 
 use crate::error::SpecError;
-use crate::figure::Table;
+use crate::figure::FigureTable;
 use crate::grid::Numbers;
 use crate::mechanism;
-use crate::plan::{Plan, ScaleChoice, with_alternatives};
+use crate::plan::{ExperimentPlan, ScaleChoice, with_alternatives};
 use crate::spec::{self, Cell, Kind, Take, Text};
 use tombolo_report::document::{AT, Claim, ClaimKind, Repetition, Verdict};
 
@@ -14,7 +14,7 @@ const PLACES: [&str; 5] = ["first", "last", "mean", "mean-beside", "mean-of-all"
 /// Cause text for a shipped claim without a cause.
 const NOT_LOOKED_INTO: &str = "not looked into";
 
-impl Plan {
+impl ExperimentPlan {
     /// Checks every row and column name in claims and published values, and the fields required by each claim's kind.
     pub(crate) fn check_labels(&self) -> Result<(), SpecError> {
         for published in &self.spec.published {
@@ -105,25 +105,25 @@ impl Plan {
         if self.choice != ScaleChoice::Quick {
             return false;
         }
-        let whole = Plan::new(self.file.clone(), self.spec.clone(), ScaleChoice::Paper);
+        let whole = ExperimentPlan::new(self.file.clone(), self.spec.clone(), ScaleChoice::Paper);
         whole.is_ok_and(|plan| plan.labels(self.layout.rows).iter().any(|label| label == row))
     }
 }
 
 /// Returns the value of a claim's cells in `table`, or `None` if a cell is missing.
-pub(crate) fn measured(claim: &spec::Claim, table: &Table) -> Option<f64> {
+pub(crate) fn measured(claim: &spec::Claim, table: &FigureTable) -> Option<f64> {
     let Some(take) = claim.each_row else { return ratio(claim, table, None) };
     let values: Vec<f64> = table.kept().map(|row| ratio(claim, table, Some(&row.label))).collect::<Option<_>>()?;
     combine(take, values)
 }
 
-fn ratio(claim: &spec::Claim, table: &Table, row: Option<&str>) -> Option<f64> {
+fn ratio(claim: &spec::Claim, table: &FigureTable, row: Option<&str>) -> Option<f64> {
     let product = |cells: &[Cell]| cells.iter().try_fold(1.0, |product, one| Some(product * cell(one, table, row)?));
     let (above, below) = (product(&claim.of)?, product(&claim.to)?);
     Some(above / below).filter(|value| value.is_finite())
 }
 
-fn cell(cell: &Cell, table: &Table, row: Option<&str>) -> Option<f64> {
+fn cell(cell: &Cell, table: &FigureTable, row: Option<&str>) -> Option<f64> {
     let label = row.or_else(|| cell.row.as_ref().map(Text::get))?;
     let row = table.row(label)?;
     let value = |column: &Text| row.values[table.columns.iter().position(|known| known == column.get())?];
@@ -160,8 +160,8 @@ pub(crate) fn with_reading(statement: &str, reading: &str) -> String {
 /// Judges the claims about a figure. `repetitions` gives the repetitions of each claim, by claim index. For a failing
 /// claim about times, the cause also reports the largest difference.
 pub(crate) fn judge(
-    plan: &Plan,
-    table: &Table,
+    plan: &ExperimentPlan,
+    table: &FigureTable,
     repetitions: &[Vec<Repetition>],
     numbers: &mut Numbers<'_>,
 ) -> Vec<Claim> {
@@ -190,7 +190,7 @@ pub(crate) fn judge(
 
 /// Adds the reading under which a claim was measured. The default reading keeps its verdict; any alternative reading is
 /// only shown.
-fn read(plan: &Plan, claim: &spec::Claim, judged: Claim) -> Claim {
+fn read(plan: &ExperimentPlan, claim: &spec::Claim, judged: Claim) -> Claim {
     let reading = plan.reading_of(claim);
     if reading.is_empty() {
         return judged;
@@ -202,7 +202,7 @@ fn read(plan: &Plan, claim: &spec::Claim, judged: Claim) -> Claim {
 }
 
 /// True if every row named by the claim is part of this run.
-fn is_measurable(plan: &Plan, claim: &spec::Claim) -> bool {
+fn is_measurable(plan: &ExperimentPlan, claim: &spec::Claim) -> bool {
     let labels = plan.labels(plan.layout.rows);
     let there = |row: &Text| PLACES.contains(&row.get()) || labels.iter().any(|one| one == row.get());
     claim.of.iter().chain(&claim.to).filter_map(|cell| cell.row.as_ref()).all(there)
@@ -211,7 +211,7 @@ fn is_measurable(plan: &Plan, claim: &spec::Claim) -> bool {
 /// Returns the reason for a claim's failure. A shipped cause was found at quick scale, and is not reported for any
 /// different scale. Exceptions are claims independent of scale: directed programs, and claims about machines alone. A
 /// cause in a user's file always applies.
-pub(crate) fn cause(plan: &Plan, claim: &spec::Claim) -> Option<String> {
+pub(crate) fn cause(plan: &ExperimentPlan, claim: &spec::Claim) -> Option<String> {
     if !plan.ships {
         return claim.cause.clone();
     }
@@ -301,14 +301,14 @@ fn blank(claim: &spec::Claim) -> Claim {
 }
 
 /// Returns the claims for an omitted figure: all shown, none measured.
-pub(crate) fn undrawn(plan: &Plan) -> Vec<Claim> {
+pub(crate) fn undrawn(plan: &ExperimentPlan) -> Vec<Claim> {
     plan.spec.claim.iter().map(|claim| read(plan, claim, blank(claim))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tombolo_report::document::Row;
+    use tombolo_report::document::FigureRow;
 
     fn verdict(measured: f64, repetitions: &[(f64, f64, bool)]) -> Verdict {
         let claim: spec::Claim = toml::from_str("id = 'a'\nkind = 'direction'\ntext = ''\nabove = 1.0").unwrap();
@@ -333,11 +333,11 @@ mod tests {
 
     #[test]
     fn a_claim_without_cells_above_the_line_has_one_there() {
-        let table = Table {
+        let table = FigureTable {
             columns: vec!["time".into()],
-            rows: vec![Row { label: "a".into(), values: vec![Some(4.0)], summary: false, at: None }],
+            rows: vec![FigureRow { label: "a".into(), values: vec![Some(4.0)], summary: false, at: None }],
             left_out: Some(Vec::new()),
-            ..Table::default()
+            ..FigureTable::default()
         };
         let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nto = [{ row = 'a', columns = ['time'] }]";
         assert_eq!(measured(&toml::from_str(claim).unwrap(), &table), Some(0.25));
@@ -345,13 +345,17 @@ mod tests {
 
     #[test]
     fn a_claim_may_be_of_the_second_mean() {
-        let row =
-            |label: &str, value, summary| Row { label: label.into(), values: vec![Some(value)], summary, at: None };
-        let table = Table {
+        let row = |label: &str, value, summary| FigureRow {
+            label: label.into(),
+            values: vec![Some(value)],
+            summary,
+            at: None,
+        };
+        let table = FigureTable {
             columns: vec!["gain".into()],
             rows: vec![row("a", 8.0, false), row("geometric mean", 4.0, true), row("arithmetic mean", 5.0, true)],
             left_out: Some(Vec::new()),
-            ..Table::default()
+            ..FigureTable::default()
         };
         let of = |place: &str| {
             let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nof = [{ row = 'PLACE', columns = ['gain'] }]";

@@ -1,12 +1,12 @@
 //! Selects the run time compared by a metric, among all times in a run's record.
 
-use crate::plan::Plan;
+use crate::plan::ExperimentPlan;
 use crate::spec::Metric;
 
 /// Path of the whole run's time. In a normalised metric, this path stands for the chosen time.
 const TIME: &str = "time_s";
 
-impl Plan {
+impl ExperimentPlan {
     /// Returns the path of a metric's counter in a run's record. In a normalised metric, `time_s` maps to the path for
     /// the chosen time.
     pub(crate) fn path<'a>(&self, metric: &Metric, path: &'a str) -> &'a str {
@@ -38,10 +38,13 @@ mod tests {
         let (_, experiments) = preset::paper("hmg").unwrap();
         let plan = |id: &str| {
             let (file, spec) = experiments.iter().find(|(_, spec)| spec.id == id).unwrap();
-            Plan { time: TimeChoice::Kernels, ..Plan::new(file.clone(), spec.clone(), ScaleChoice::Quick).unwrap() }
+            ExperimentPlan {
+                time: TimeChoice::Kernels,
+                ..ExperimentPlan::new(file.clone(), spec.clone(), ScaleChoice::Quick).unwrap()
+            }
         };
         let (speedups, rates) = (plan("figure-8"), plan("figure-11"));
-        let path = |plan: &Plan, path: &str| plan.path(plan.metric(0), path).to_owned();
+        let path = |plan: &ExperimentPlan, path: &str| plan.path(plan.metric(0), path).to_owned();
         assert_eq!((path(&speedups, "time_s").as_str(), speedups.compares_times()), ("time.kernels_s", true));
         assert_eq!(path(&speedups, "time.whole_s"), "time.whole_s");
         assert_eq!((path(&rates, "time_s").as_str(), rates.compares_times()), ("time_s", false));

@@ -1,12 +1,12 @@
 //! Lists machines, designs and workloads for a report: every value, together with the value's source.
 
-use crate::plan::{NamedDescription, Plan, PlannedWorkload};
+use crate::plan::{ExperimentPlan, NamedDescription, PlannedWorkload};
 use tombolo_machine::Described;
 use tombolo_report::document::{Configuration, ConfigurationValue};
 
 /// Returns each machine and design in the plans once, in plan order, with their described values before any axis step.
 /// The workloads follow.
-pub(crate) fn configurations(plans: &[Plan]) -> Vec<Configuration> {
+pub(crate) fn configurations(plans: &[ExperimentPlan]) -> Vec<Configuration> {
     let mut all: Vec<Configuration> = Vec::new();
     let machines = plans.iter().flat_map(|plan| plan.machines.iter().map(configuration));
     let designs = plans.iter().flat_map(|plan| plan.designs.iter().map(configuration));
@@ -20,7 +20,7 @@ pub(crate) fn configurations(plans: &[Plan]) -> Vec<Configuration> {
 }
 
 /// Returns each workload run, with its parameters, its scale and the reason for the scale; `None` if no workload runs.
-fn programs(plans: &[Plan]) -> Option<Configuration> {
+fn programs(plans: &[ExperimentPlan]) -> Option<Configuration> {
     let mut entries: Vec<ConfigurationValue> = Vec::new();
     for entry in plans.iter().filter(|plan| plan.is_run()).flat_map(|plan| plan.workloads.iter().map(program)) {
         if !entries.contains(&entry) {

@@ -1,17 +1,17 @@
 //! Evidence behind a figure's numbers: the run for each number, its range over seeds and scales, and notes from runs
 //! about the row's workload.
 
-use crate::figure::Table;
+use crate::figure::FigureTable;
 use crate::grid::{Change, Coordinate, Inputs, Numbers};
 use crate::layout::Panel;
-use crate::plan::Plan;
+use crate::plan::ExperimentPlan;
 use crate::point_result::PointResult;
 use crate::sampling::SAMPLES;
 use crate::shell::quoted;
 use crate::spec::{Dimension, Relative};
 use std::collections::BTreeMap;
 use tombolo_machine::Scale;
-use tombolo_report::document::Row;
+use tombolo_report::document::FigureRow;
 use tombolo_report::evidence::{CellEvidence, Evidence, Remark, Run, Runs};
 use tombolo_system::TimeChoice;
 
@@ -44,7 +44,7 @@ impl Register {
     }
 
     /// Returns the index of the run at a coordinate, or `None` if no simulation ran for it.
-    pub(crate) fn place(&mut self, plan: &Plan, at: Coordinate, numbers: &mut Numbers<'_>) -> Option<usize> {
+    pub(crate) fn place(&mut self, plan: &ExperimentPlan, at: Coordinate, numbers: &mut Numbers<'_>) -> Option<usize> {
         plan.record(at, numbers)?;
         let point = plan.point(at, &Change::default()).ok()?;
         let (runs, key) = (&mut self.runs, point.key().to_string());
@@ -57,11 +57,11 @@ impl Register {
     }
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// Returns the evidence behind the numbers in `table`, the table without any change.
     pub(crate) fn evidence(
         &self,
-        table: &Table,
+        table: &FigureTable,
         changes: &[Change],
         numbers: &mut Numbers<'_>,
         register: &mut Register,
@@ -102,7 +102,7 @@ impl Plan {
     }
 
     /// Returns the coordinate for a single-run number.
-    fn run_of(&self, panel: &Panel, at: usize, row: &Row, column: usize) -> Option<Coordinate> {
+    fn run_of(&self, panel: &Panel, at: usize, row: &FigureRow, column: usize) -> Option<Coordinate> {
         let is_one = !row.summary && (!self.is_mean_of_workloads() || self.workloads.len() == 1);
         is_one.then(|| self.cell(panel, at, column))
     }
@@ -123,7 +123,7 @@ impl Plan {
     }
 
     /// Returns the least and greatest value among a number and its repetitions.
-    fn range(&self, value: f64, row: &Row, column: usize, moved: &[TablePair]) -> Option<[f64; 2]> {
+    fn range(&self, value: f64, row: &FigureRow, column: usize, moved: &[TablePair]) -> Option<[f64; 2]> {
         let is_mean = row.summary || self.is_mean_of_workloads();
         let all: Vec<f64> = moved.iter().filter_map(|one| one.value(value, &row.label, column, is_mean)).collect();
         let ends = |[low, high]: [f64; 2], value: &f64| [low.min(*value), high.max(*value)];
@@ -131,7 +131,7 @@ impl Plan {
     }
 
     /// Returns the notes about the workload from the runs in a row.
-    fn noted(&self, table: &Table, row: usize, numbers: &Numbers<'_>) -> Vec<String> {
+    fn noted(&self, table: &FigureTable, row: usize, numbers: &Numbers<'_>) -> Vec<String> {
         let mut noted: Vec<String> = Vec::new();
         for at in (0..table.columns.len()).map(|column| self.cell(&table.panel, row, column)) {
             let prefix = format!("{}: ", self.workloads[at.workload].choice.label);
@@ -176,15 +176,15 @@ fn is_of_seed_or_scale(change: &Change) -> bool {
 
 /// Numbers in a figure under a change, and the unchanged numbers for the same workloads.
 struct TablePair {
-    changed: Table,
-    unchanged: Table,
+    changed: FigureTable,
+    unchanged: FigureTable,
     of_all: bool,
 }
 
 impl TablePair {
-    fn of(plan: &Plan, panel: &Panel, change: &Change, numbers: &mut Numbers<'_>) -> TablePair {
+    fn of(plan: &ExperimentPlan, panel: &Panel, change: &Change, numbers: &mut Numbers<'_>) -> TablePair {
         let nothing = Change { only: change.only.clone(), ..Change::default() };
-        let of = |change, numbers: &mut _| Table::in_panel(plan, panel.clone(), change, numbers);
+        let of = |change, numbers: &mut _| FigureTable::in_panel(plan, panel.clone(), change, numbers);
         let (changed, unchanged) = (of(change, numbers), of(&nothing, numbers));
         TablePair { changed, unchanged, of_all: change.only.is_none() }
     }
@@ -207,14 +207,14 @@ mod tests {
     use crate::plan::ScaleChoice;
     use crate::preset;
 
-    fn table(values: &[f64]) -> Table {
-        let row = |(at, value): (usize, &f64)| Row {
+    fn table(values: &[f64]) -> FigureTable {
+        let row = |(at, value): (usize, &f64)| FigureRow {
             label: at.to_string(),
             values: vec![Some(*value)],
             summary: false,
             at: None,
         };
-        Table {
+        FigureTable {
             panel: Panel::default(),
             columns: vec!["gain".into()],
             rows: values.iter().enumerate().map(row).collect(),
@@ -232,17 +232,17 @@ mod tests {
     }
 
     /// Returns a shipped figure whose first workload has the given error at a different scale.
-    fn plan(paper: &str, id: &str, error: f64) -> Plan {
+    fn plan(paper: &str, id: &str, error: f64) -> ExperimentPlan {
         let (_, experiments) = preset::paper(paper).unwrap();
         let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == id).unwrap();
-        let mut plan = Plan::new(file, spec, ScaleChoice::Quick).unwrap();
+        let mut plan = ExperimentPlan::new(file, spec, ScaleChoice::Quick).unwrap();
         plan.workloads[0].error = Some(error);
         plan
     }
 
     #[test]
     fn speed_ups_over_a_run_of_the_same_machine_have_the_error_of_their_scale() {
-        let first = |plan: &Plan| plan.cell(&Panel::default(), 0, 0);
+        let first = |plan: &ExperimentPlan| plan.cell(&Panel::default(), 0, 0);
         let same = plan("hmg", "figure-8", 0.1);
         assert_eq!(same.of_scale(2.0, first(&same)), Some([1.8, 2.2]));
         let other = plan("numa-gpu", "figure-10", 0.1);

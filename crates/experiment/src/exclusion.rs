@@ -2,13 +2,13 @@
 //! bound.
 
 use crate::error::SpecError;
-use crate::figure::Table;
+use crate::figure::FigureTable;
 use crate::grid::{Change, Coordinate, Numbers, beside};
-use crate::plan::Plan;
+use crate::plan::ExperimentPlan;
 use crate::spec::Dimension;
 use std::collections::BTreeSet;
 
-impl Plan {
+impl ExperimentPlan {
     /// Checks that workloads exist to leave out, and that each list has a name and a bound.
     pub(crate) fn check_left_out(&self) -> Result<(), SpecError> {
         let refuse = |reason: String| Err(self.file.misshapen("left_out", reason));
@@ -46,7 +46,7 @@ impl Plan {
     }
 
     /// Describes the workloads left out from means, and the reason.
-    pub(crate) fn what_is_left_out(&self, table: &Table) -> String {
+    pub(crate) fn what_is_left_out(&self, table: &FigureTable) -> String {
         let lists = &self.spec.left_out;
         if lists.is_empty() {
             return String::new();
@@ -94,15 +94,15 @@ mod tests {
         metric = { name = "remote loads", value = ["sharing.inter_gpu_loads"] }
     "#;
 
-    fn plan(text: &str) -> Result<Plan, SpecError> {
+    fn plan(text: &str) -> Result<ExperimentPlan, SpecError> {
         let file = File { name: "x.toml".into(), text: text.into() };
         let spec = file.read()?;
-        Plan::new(file, spec, ScaleChoice::Paper)
+        ExperimentPlan::new(file, spec, ScaleChoice::Paper)
     }
 
     /// Returns the table if `finished` points are done, among three workloads with 1, 2 and 6 loads; 0, 4 and 5 remote
     /// loads respectively.
-    fn table(plan: &Plan, finished: usize) -> Table {
+    fn table(plan: &ExperimentPlan, finished: usize) -> FigureTable {
         let mut results = Results::new();
         let mut keys: Vec<_> = plan
             .points(&Change::default())
@@ -118,10 +118,10 @@ mod tests {
                 break;
             }
         }
-        Table::of(plan, &Change::default(), &mut Numbers::new(&results))
+        FigureTable::of(plan, &Change::default(), &mut Numbers::new(&results))
     }
 
-    fn value(table: &Table, row: &str) -> Option<f64> {
+    fn value(table: &FigureTable, row: &str) -> Option<f64> {
         table.row(row).expect("the row").values[0]
     }
 

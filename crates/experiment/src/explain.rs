@@ -18,7 +18,7 @@
 use serde_json::Value;
 use std::fmt;
 use tombolo_report::{bytes, count, counter};
-use tombolo_system::stalls::{SHOWN, StallRecord};
+use tombolo_system::stalls::{SMALLEST_SHOWN_SHARE, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice};
 
 /// A class of time with a difference between two designs.
@@ -42,7 +42,7 @@ impl Difference {
 
     /// True if the difference is visible in percent with a single decimal.
     pub fn is_shown(&self) -> bool {
-        self.growth().abs() >= SHOWN
+        self.growth().abs() >= SMALLEST_SHOWN_SHARE
     }
 }
 

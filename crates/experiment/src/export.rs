@@ -8,7 +8,7 @@
 use crate::campaign::Results;
 use crate::error::SpecError;
 use crate::grid::{Change, Numbers};
-use crate::plan::Plan;
+use crate::plan::ExperimentPlan;
 use crate::point::{Key, Point};
 use crate::point_result::{Counter, PointResult, fields};
 use crate::repeat::of_machine;
@@ -83,7 +83,7 @@ pub(crate) struct SpeedUp {
 /// # Errors
 /// Returns an error if a repetition is not possible.
 pub(crate) fn speedups(
-    plans: &[Plan],
+    plans: &[ExperimentPlan],
     robust: bool,
     numbers: &mut Numbers<'_>,
 ) -> Result<BTreeMap<Key, SpeedUp>, SpecError> {

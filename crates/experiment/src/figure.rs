@@ -2,33 +2,38 @@
 
 use crate::grid::{Change, Numbers};
 use crate::layout::Panel;
-use crate::plan::{Plan, ScaleChoice};
+use crate::plan::{ExperimentPlan, ScaleChoice};
 use crate::spec::{Claim, Dimension, Mean, Shape};
-use tombolo_report::document::{Chart, ChartKind, Figure, Published, Row};
+use tombolo_report::document::{Chart, ChartKind, Figure, FigureRow, PublishedNumber};
 
 /// Largest number of workloads at the same scale named in a caption.
 const NAMED: usize = 8;
 
 /// Numbers in a figure.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct FigureTable {
     /// Panel with the numbers.
     pub(crate) panel: Panel,
     /// Column labels, without the header of the row labels.
     pub(crate) columns: Vec<String>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<FigureRow>,
     /// Labels of workloads left out from means. `None` if the selection is unknown; no mean exists in this case.
     pub(crate) left_out: Option<Vec<String>>,
 }
 
-impl Table {
+impl FigureTable {
     /// Computes the numbers in `plan` under `change`, for a plan with a single figure.
-    pub(crate) fn of(plan: &Plan, change: &Change, numbers: &mut Numbers<'_>) -> Table {
-        Table::in_panel(plan, Panel::default(), change, numbers)
+    pub(crate) fn of(plan: &ExperimentPlan, change: &Change, numbers: &mut Numbers<'_>) -> FigureTable {
+        FigureTable::in_panel(plan, Panel::default(), change, numbers)
     }
 
     /// Computes the numbers for a panel in the plan.
-    pub(crate) fn in_panel(plan: &Plan, panel: Panel, change: &Change, numbers: &mut Numbers<'_>) -> Table {
+    pub(crate) fn in_panel(
+        plan: &ExperimentPlan,
+        panel: Panel,
+        change: &Change,
+        numbers: &mut Numbers<'_>,
+    ) -> FigureTable {
         let workloads = plan.workloads_of(change);
         let left_out = plan.left_out(numbers);
         let is_kept = |index: &&usize| left_out.as_ref().is_some_and(|left_out| !left_out.contains(*index));
@@ -52,7 +57,7 @@ impl Table {
             mean(plan.spec.mean, kept.iter().map(one).collect())
         };
         let numbers = plan.numbers(plan.layout.rows);
-        let row = |index: usize| Row {
+        let row = |index: usize| FigureRow {
             at: numbers.get(index).copied().flatten(),
             label: labels[index].clone(),
             values: (0..columns.len()).map(|column| cell(index, column)).collect(),
@@ -61,30 +66,30 @@ impl Table {
         let rows = indices.into_iter().map(row).collect();
         let name = |index: &usize| plan.workloads[*index].label.clone();
         let left_out = left_out.map(|left_out| left_out.iter().map(name).collect());
-        let mut table = Table { panel, columns, rows, left_out };
+        let mut table = FigureTable { panel, columns, rows, left_out };
         plan.summaries().into_iter().for_each(|(label, by, of_all)| table.sum_up(label, by, of_all));
         table
     }
 
     fn sum_up(&mut self, label: String, by: Mean, of_all: bool) {
-        let rows: Vec<&Row> = match of_all {
+        let rows: Vec<&FigureRow> = match of_all {
             true => self.rows.iter().filter(|row| !row.summary).collect(),
             false => self.kept().collect(),
         };
         let column = |index: usize| mean(Some(by), rows.iter().map(|row| row.values[index]).collect());
         let values = (0..self.columns.len()).map(column).collect();
-        self.rows.push(Row { label, values, summary: true, at: None });
+        self.rows.push(FigureRow { label, values, summary: true, at: None });
     }
 
     /// Returns the non-summary rows that contribute to means.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = &Row> {
-        let is_kept = |row: &Row| self.left_out.as_ref().is_some_and(|left_out| !left_out.contains(&row.label));
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &FigureRow> {
+        let is_kept = |row: &FigureRow| self.left_out.as_ref().is_some_and(|left_out| !left_out.contains(&row.label));
         self.rows.iter().filter(move |row| !row.summary && is_kept(row))
     }
 
     /// Returns the row called `label`; `mean`, `mean-beside`, `mean-of-all`, `first` and `last` select rows by
     /// position.
-    pub(crate) fn row(&self, label: &str) -> Option<&Row> {
+    pub(crate) fn row(&self, label: &str) -> Option<&FigureRow> {
         let mut others = self.rows.iter().filter(|row| !row.summary);
         match label {
             "mean" => self.rows.iter().find(|row| row.summary),
@@ -117,27 +122,27 @@ fn mean(by: Option<Mean>, values: Vec<Option<f64>>) -> Option<f64> {
 }
 
 /// Returns the paper's value for a claim about a single number; `None` for a claim about several numbers.
-fn stated(claim: &Claim, table: &Table) -> Option<Published> {
+fn stated(claim: &Claim, table: &FigureTable) -> Option<PublishedNumber> {
     let (value, None, []) = (claim.paper?, claim.each_row, &claim.to[..]) else { return None };
     let [cell] = &claim.of[..] else { return None };
     let [column] = &cell.columns[..] else { return None };
     let row = table.row(cell.row.as_ref()?.get())?.label.clone();
-    Some(Published { row, column: column.get().to_owned(), value, source: claim.text.clone() })
+    Some(PublishedNumber { row, column: column.get().to_owned(), value, source: claim.text.clone() })
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// Computes the numbers for each panel.
-    pub(crate) fn tables(&self, numbers: &mut Numbers<'_>) -> Vec<Table> {
-        self.panels().into_iter().map(|panel| Table::in_panel(self, panel, &Change::default(), numbers)).collect()
+    pub(crate) fn tables(&self, numbers: &mut Numbers<'_>) -> Vec<FigureTable> {
+        self.panels().into_iter().map(|panel| FigureTable::in_panel(self, panel, &Change::default(), numbers)).collect()
     }
 
     /// Builds the figure with the numbers in `table`.
-    pub(crate) fn figure(&self, table: &Table) -> Figure {
+    pub(crate) fn figure(&self, table: &FigureTable) -> Figure {
         let published = self.spec.published.iter().filter_map(|one| {
             let (column, source) = (one.column.get().to_owned(), one.source.clone());
-            Some(Published { row: table.row(one.row.get())?.label.clone(), column, value: one.value, source })
+            Some(PublishedNumber { row: table.row(one.row.get())?.label.clone(), column, value: one.value, source })
         });
-        let mut published: Vec<Published> = published.collect();
+        let mut published: Vec<PublishedNumber> = published.collect();
         for one in self.spec.claim.iter().filter_map(|claim| stated(claim, table)) {
             if !published.iter().any(|known| (&known.row, &known.column) == (&one.row, &one.column)) {
                 published.push(one);
@@ -228,8 +233,8 @@ impl Plan {
             [] => Vec::new(),
             all => vec![format!("Run {}.", all.iter().enumerate().map(at).collect::<Vec<_>>().join("; "))],
         };
-        if self.asked != self.choice {
-            text.push(format!("{} was asked for; modules keep whole SMs.", self.asked));
+        if self.requested_scale != self.choice {
+            text.push(format!("{} was asked for; modules keep whole SMs.", self.requested_scale));
         }
         if self.choice == ScaleChoice::Quick && (!self.spec.quick.only.is_empty() || !self.spec.quick.steps.is_empty())
         {
@@ -251,7 +256,7 @@ mod tests {
     fn caption(paper: &str, id: &str, choice: ScaleChoice) -> String {
         let (_, experiments) = preset::paper(paper).unwrap();
         let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == id).unwrap();
-        Plan::new(file, spec, choice).unwrap().figure(&Table::default()).caption
+        ExperimentPlan::new(file, spec, choice).unwrap().figure(&FigureTable::default()).caption
     }
 
     #[test]

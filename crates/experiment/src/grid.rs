@@ -4,7 +4,7 @@ use crate::campaign::Results;
 use crate::error::PointError;
 use crate::hardware;
 use crate::layout::Panel;
-use crate::plan::{Origin, Plan, PlannedBaseline};
+use crate::plan::{ExperimentPlan, MetricSource, PlannedBaseline};
 use crate::point::Point;
 use crate::point_result::{HARDWARE, PointResult};
 use crate::spec::{Dimension, Metric, Text};
@@ -70,7 +70,7 @@ pub(crate) fn beside(here: Coordinate, to: PlannedBaseline) -> Coordinate {
 /// A requested point, or the reason for its failure.
 pub(crate) type PlannedPoint = Result<Point, Failure>;
 
-impl Plan {
+impl ExperimentPlan {
     /// Indices of the workloads affected by a change.
     pub(crate) fn workloads_of(&self, change: &Change) -> Vec<usize> {
         change.only.clone().unwrap_or_else(|| (0..self.workloads.len()).collect())
@@ -98,9 +98,9 @@ impl Plan {
             let needed = [(Some(coordinate), true), (base, false)];
             let needed = needed.into_iter().filter_map(|(at, is_cell)| Some((at?, is_cell)));
             match self.origins[coordinate.metric] {
-                Origin::Results(_) => asked.extend(needed.map(|(at, is_cell)| (self.point(at, change), is_cell))),
+                MetricSource::Results(_) => asked.extend(needed.map(|(at, is_cell)| (self.point(at, change), is_cell))),
                 // No simulation runs for hardware metrics, but the machine must be valid.
-                Origin::Hardware => {
+                MetricSource::Hardware => {
                     let machines =
                         needed.filter_map(|(at, is_cell)| Some((Err(self.hardware(at, change).err()?), is_cell)));
                     asked.extend(machines);
@@ -133,7 +133,7 @@ impl Plan {
 
     /// Returns the result at a coordinate, if any.
     pub(crate) fn result<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r PointResult> {
-        let Origin::Results(_) = self.origins[at.metric] else { return None };
+        let MetricSource::Results(_) = self.origins[at.metric] else { return None };
         let point = self.point(at, &Change::default()).ok()?;
         Some(&**numbers.results.get(point.key())?.as_ref().ok()?)
     }
@@ -186,7 +186,7 @@ impl Plan {
         if let Some(seed) = change.seed {
             Arc::make_mut(&mut choice).seed = seed;
         }
-        let Origin::Results(pass) = self.origins[at.metric] else {
+        let MetricSource::Results(pass) = self.origins[at.metric] else {
             unreachable!("a point is built for what is measured")
         };
         let point = Point::new(machine, design, choice, pass, settings)?;
@@ -255,7 +255,7 @@ impl Plan {
     }
 
     fn number(&self, at: Coordinate, metric: &Metric, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
-        if let Origin::Hardware = self.origins[at.metric] {
+        if let MetricSource::Hardware = self.origins[at.metric] {
             let machine = self.hardware(at, change).ok()?;
             return divided(metric, |path| hardware::value(&machine, &self.stated, path.strip_prefix(HARDWARE)?));
         }

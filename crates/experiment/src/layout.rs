@@ -3,7 +3,7 @@
 use crate::error::SpecError;
 use crate::export::setting_number;
 use crate::grid::Coordinate;
-use crate::plan::{Plan, ScaleChoice, with_alternatives};
+use crate::plan::{ExperimentPlan, ScaleChoice, with_alternatives};
 use crate::reader::File;
 use crate::spec::{Axis, Baseline, Chart, Dimension, Experiment, Mean, Metric, Relative, Shape, Step, Text, Vary};
 
@@ -22,15 +22,15 @@ const WORDS: [(&str, Dimension); 5] = [
 
 /// Dimensions of the figures' rows and columns, and the dimensions with a figure per value.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct FigureLayout {
     pub(crate) rows: Dimension,
     pub(crate) columns: Dimension,
     pub(crate) panels: Vec<Dimension>,
 }
 
-impl Default for Layout {
-    fn default() -> Layout {
-        Layout { rows: Dimension::Workload, columns: Dimension::Design, panels: Vec::new() }
+impl Default for FigureLayout {
+    fn default() -> FigureLayout {
+        FigureLayout { rows: Dimension::Workload, columns: Dimension::Design, panels: Vec::new() }
     }
 }
 
@@ -38,10 +38,10 @@ impl Default for Layout {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Panel(pub(crate) Vec<(Dimension, usize)>);
 
-impl Layout {
+impl FigureLayout {
     /// Returns the layout of `plan`, whose steps are known: the layout from the file, or a default derived from the
     /// sweep.
-    pub(crate) fn of(plan: &Plan) -> Result<Layout, SpecError> {
+    pub(crate) fn of(plan: &ExperimentPlan) -> Result<FigureLayout, SpecError> {
         let spec = &plan.spec;
         let dimension = |key, text: &Option<Text>| text.as_ref().map(|text| plan.dimension(key, text)).transpose();
         let (rows, columns) = (dimension("rows", &spec.rows)?, dimension("columns", &spec.columns)?);
@@ -53,12 +53,12 @@ impl Layout {
             if columns == Some(first) { Dimension::Design } else { first }
         });
         let columns = columns.unwrap_or_else(|| plan.beside(rows));
-        let layout = Layout { rows, columns, panels };
+        let layout = FigureLayout { rows, columns, panels };
         if !is_silent {
             return Ok(layout);
         }
         let panels = plan.hidden(&layout).filter(|one| plan.labels(*one).len() > 1 && !plan.is_averaged(*one, &layout));
-        Ok(Layout { panels: panels.collect(), ..layout })
+        Ok(FigureLayout { panels: panels.collect(), ..layout })
     }
 
     /// Returns the dimensions in rows, columns and panels.
@@ -67,7 +67,7 @@ impl Layout {
     }
 }
 
-impl Plan {
+impl ExperimentPlan {
     fn dimension(&self, key: &'static str, text: &Text) -> Result<Dimension, SpecError> {
         let words = WORDS.iter().map(|(word, dimension)| ((*word).to_owned(), *dimension));
         let axes = self.spec.axis.iter().enumerate().map(|(at, axis)| (format!("{AXIS}{}", axis.name), at));
@@ -94,7 +94,7 @@ impl Plan {
     }
 
     /// Returns the dimensions that appear in neither rows nor columns nor panels.
-    fn hidden(&self, layout: &Layout) -> impl Iterator<Item = Dimension> {
+    fn hidden(&self, layout: &FigureLayout) -> impl Iterator<Item = Dimension> {
         let shown: Vec<Dimension> = layout.shown().collect();
         let is_by_axis = shown.iter().any(|one| matches!(one, Dimension::Axis(_)));
         let axes = (0..if is_by_axis { self.spec.axis.len() } else { 0 }).map(Dimension::Axis);
@@ -103,7 +103,7 @@ impl Plan {
         axes.chain(steps).chain(others).filter(move |one| !shown.contains(one))
     }
 
-    fn is_averaged(&self, dimension: Dimension, layout: &Layout) -> bool {
+    fn is_averaged(&self, dimension: Dimension, layout: &FigureLayout) -> bool {
         dimension == Dimension::Workload
             && self.spec.mean.is_some()
             && layout.shown().all(|shown| shown != Dimension::Workload)
@@ -276,7 +276,7 @@ fn speed_up(to: Baseline) -> Metric {
     }
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// Returns the heading for the figures: the title from the file, or the metrics, machines and axes.
     pub(crate) fn heading(&self) -> String {
         if !self.spec.title.is_empty() {
@@ -372,7 +372,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Table;
+    use crate::figure::FigureTable;
     use crate::grid::Change;
     use tombolo_report::document::ChartKind;
 
@@ -392,10 +392,10 @@ mod tests {
         to = ["100GB/s", "200GB/s"]
     "#;
 
-    fn plan(more: &str) -> Result<Plan, SpecError> {
+    fn plan(more: &str) -> Result<ExperimentPlan, SpecError> {
         let file = File { name: "x.toml".into(), text: format!("{SPEC}{more}") };
         let spec = file.read()?;
-        Plan::new(file, spec, ScaleChoice::Paper)
+        ExperimentPlan::new(file, spec, ScaleChoice::Paper)
     }
 
     fn refusal(more: &str) -> String {
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn without_an_axis_workloads_stand_over_designs_with_their_mean() {
         let plan = plan("").unwrap();
-        let figure = plan.figure(&Table::default());
+        let figure = plan.figure(&FigureTable::default());
         assert_eq!((figure.chart.kind, figure.chart.reference), (ChartKind::Bars, Some(1.0)));
         assert_eq!(figure.title, "Speed-up over nhcc on hmg-4x4 (time: region)");
         assert_eq!((plan.layout.rows, plan.layout.columns), (Dimension::Workload, Dimension::Design));
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn points_of_a_line_differ_in_the_axis_alone() {
         let plan = plan(TWO).unwrap();
-        let figure = plan.figure(&Table::default());
+        let figure = plan.figure(&FigureTable::default());
         assert_eq!((figure.chart.kind, &*figure.chart.x), (ChartKind::Lines, "l2.bytes"));
         assert_eq!(figure.chart.series, "gpu_link.rate");
         let panels = plan.panels();
@@ -445,7 +445,7 @@ mod tests {
         let chosen =
             "rows = \"axis:gpu_link.rate\"\ncolumns = \"design\"\npanels = [\"workload\", \"axis:l2.bytes\"]\n";
         let plan = plan(&format!("{chosen}chart = {{ kind = \"heat\" }}{TWO}")).unwrap();
-        let figure = plan.figure(&Table::default());
+        let figure = plan.figure(&FigureTable::default());
         assert_eq!((figure.chart.kind, figure.chart.series.as_str()), (ChartKind::Heat, "design"));
         assert_eq!(plan.label_of(&plan.panels()[3]), "bfs, l2.bytes 6MB");
     }

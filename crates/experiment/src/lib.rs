@@ -99,10 +99,10 @@ mod word_list;
 pub mod workload;
 
 pub use error::{PointError, SpecError, StoreError};
-pub use plan::{Plan, ScaleChoice};
+pub use plan::{ExperimentPlan, ScaleChoice};
 pub use point::{MODEL_VERSION, Point};
 pub use point_result::{Counter, Pass, PointResult};
 pub use request::ExperimentRequest;
 pub use sampling::SAMPLES;
 pub use store::Store;
-pub use study::{Options, Shard, Study, StudyError, StudyOutcome};
+pub use study::{Shard, Study, StudyError, StudyOptions, StudyOutcome};

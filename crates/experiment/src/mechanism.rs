@@ -14,7 +14,7 @@ mod sharing;
 
 use std::sync::Arc;
 use tombolo_machine::{Description, MachineConfig};
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::{Mask, Order, Scope};
 
@@ -57,7 +57,7 @@ impl Mechanism {
 }
 
 /// Builds a directed program's run under a design with settings, on a machine with one SM per module.
-fn one_sm(machine: &str, design: &str, settings: &[&str], program: Arc<Directed>) -> Result<RunSpec, String> {
+fn one_sm(machine: &str, design: &str, settings: &[&str], program: Arc<DirectedProgram>) -> Result<RunSpec, String> {
     let mut machine = tombolo_machine::machine(machine).map_err(|error| error.to_string())?;
     let mut designs = [tombolo_design::design(design).map_err(|error| error.to_string())?];
     let settings = [&["topology.sms_per_module=1"], settings].concat();
@@ -165,23 +165,23 @@ fn machine(settings: &[&str]) -> Result<Arc<MachineConfig>, String> {
     machine.check().map(Arc::new).map_err(|error| error.to_string())
 }
 
-fn simulate(machine: &Arc<MachineConfig>, design: &str, kernels: Vec<Vec<Cta>>) -> Result<RunRecord, String> {
+fn simulate(machine: &Arc<MachineConfig>, design: &str, kernels: Vec<Vec<CtaBuilder>>) -> Result<RunRecord, String> {
     let design = tombolo_design::design(design).and_then(|design| design.check()).map_err(|error| error.to_string())?;
-    let program = Directed::new(kernels);
+    let program = DirectedProgram::new(kernels);
     run(&RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 1 })
         .map_err(|error| error.to_string())
 }
 
 /// Builds a kernel with sixteen CTAs; the CTAs in `active` run one warp each, and the rest are empty.
-fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 16];
+fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 16];
     for module in active {
-        ctas[module] = Cta::new().warp(|warp| write(module, warp));
+        ctas[module] = CtaBuilder::new().warp(|warp| write(module, warp));
     }
     ctas
 }
 
-fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -> Vec<Cta> {
+fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
     kernel(active, |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 

@@ -3,7 +3,7 @@
 use crate::error::SpecError;
 use crate::grid::Inputs;
 use crate::hardware;
-use crate::layout::{Layout, completed};
+use crate::layout::{FigureLayout, completed};
 use crate::point_result::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
@@ -102,7 +102,7 @@ pub(crate) struct PlannedBaseline {
 
 /// Source for a metric's numbers.
 #[derive(Clone, Debug)]
-pub(crate) enum Origin {
+pub(crate) enum MetricSource {
     /// Computed from the machine alone.
     Hardware,
     /// Read from the results of a pass.
@@ -110,15 +110,15 @@ pub(crate) enum Origin {
 }
 
 /// A resolved experiment.
-pub struct Plan {
+pub struct ExperimentPlan {
     /// The experiment from the file, with defaults filled in.
     pub spec: Experiment,
     /// Rows, columns and panels of the figures.
-    pub(crate) layout: Layout,
+    pub(crate) layout: FigureLayout,
     pub(crate) file: File,
     pub(crate) choice: ScaleChoice,
     /// Requested scale, before rounding to whole SMs.
-    pub(crate) asked: ScaleChoice,
+    pub(crate) requested_scale: ScaleChoice,
     /// True for a shipped experiment of a paper, false for a user's own.
     pub(crate) ships: bool,
     /// Run time that comparisons use.
@@ -140,35 +140,35 @@ pub struct Plan {
     /// Baseline per metric in the figure, followed by the metrics for left-out workloads.
     pub(crate) baselines: Vec<PlannedBaseline>,
     /// Number source per metric, ordered like `baselines`.
-    pub(crate) origins: Vec<Origin>,
+    pub(crate) origins: Vec<MetricSource>,
     /// Points whose numbers decide the left-out workloads, in file order.
     pub(crate) left_out_at: Vec<PlannedBaseline>,
     /// Machines and designs of the points built up to now.
     pub(crate) systems: Systems,
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// Reads the experiment at `path`.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or contains an unknown name or an unsuitable value.
-    pub fn open(path: &Path, choice: ScaleChoice) -> Result<Plan, SpecError> {
+    pub fn open(path: &Path, choice: ScaleChoice) -> Result<ExperimentPlan, SpecError> {
         let file = File::open(path)?;
         let spec = file.read()?;
-        Plan::new(file, spec, choice)
+        ExperimentPlan::new(file, spec, choice)
     }
 
     /// Resolves an experiment at a scale.
     ///
     /// # Errors
     /// Returns an error if the experiment contains an unknown name or an unsuitable value.
-    pub fn new(file: File, spec: Experiment, choice: ScaleChoice) -> Result<Plan, SpecError> {
+    pub fn new(file: File, spec: Experiment, choice: ScaleChoice) -> Result<ExperimentPlan, SpecError> {
         let spec = completed(&file, spec)?;
         let machines = described(&file, "machines", &spec.machines, tombolo_machine::machine)?;
         let asked = choice;
         let choice = with_whole_sms(asked, &machines);
-        let mut plan = Plan {
-            layout: Layout::default(),
+        let mut plan = ExperimentPlan {
+            layout: FigureLayout::default(),
             machines,
             designs: described(&file, "designs", &spec.designs, tombolo_design::design)?,
             steps: Vec::new(),
@@ -181,7 +181,7 @@ impl Plan {
             spec,
             file,
             choice,
-            asked,
+            requested_scale: asked,
             ships: false,
             time: TimeChoice::default(),
             default_time: TimeChoice::default(),
@@ -190,7 +190,7 @@ impl Plan {
         };
         plan.check_lists()?;
         plan.steps = plan.all_steps()?;
-        plan.layout = Layout::of(&plan)?;
+        plan.layout = FigureLayout::of(&plan)?;
         let left_out = plan.spec.left_out.clone();
         for metric in plan.spec.metric.clone().iter().chain(left_out.iter().map(|one| &one.metric)) {
             let (origin, baseline) = (plan.origin(metric)?, plan.baseline(metric)?);
@@ -230,7 +230,7 @@ impl Plan {
 
     /// True if the experiment simulates anything. Metrics computed from the machine alone need no run, and use scale 1.
     pub(crate) fn is_run(&self) -> bool {
-        self.origins.iter().any(|origin| matches!(origin, Origin::Results(_)))
+        self.origins.iter().any(|origin| matches!(origin, MetricSource::Results(_)))
     }
 
     /// True if every cell is a mean over workloads.
@@ -281,7 +281,7 @@ impl Plan {
         Ok(())
     }
 
-    fn origin(&self, metric: &Metric) -> Result<Origin, SpecError> {
+    fn origin(&self, metric: &Metric) -> Result<MetricSource, SpecError> {
         let mut origins = Vec::new();
         for path in metric.value.iter().chain(&metric.per).chain(&metric.to_value) {
             origins.push(match path.get().strip_prefix(HARDWARE) {
@@ -304,7 +304,7 @@ impl Plan {
             let reason = "counters of a run, of a pass over streams and of the machine cannot be mixed";
             return Err(self.file.refuse("metric.value", &metric.value[0], reason));
         }
-        Ok(first.map_or(Origin::Hardware, Origin::Results))
+        Ok(first.map_or(MetricSource::Hardware, MetricSource::Results))
     }
 
     fn no_counter(&self, path: &Text, known: &[String]) -> SpecError {

@@ -141,8 +141,11 @@ impl Point {
         let Identity { workload, parameters, scale, seed, .. } = &*self.identity;
         let parameters: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let (line, width) = (self.machine.line.bytes(), self.machine.sm.warp_width);
-        let cut =
-            if self.workload.cut_by_gpus() { format!(", {} GPUs", self.machine.topology.gpus) } else { String::new() };
+        let cut = if self.workload.partitioned_by_gpus() {
+            format!(", {} GPUs", self.machine.topology.gpus)
+        } else {
+            String::new()
+        };
         format!("{workload},{} at {scale}, seed {seed}, lines of {line} B, {width} lanes{cut}", parameters.join(","))
     }
 

@@ -35,7 +35,7 @@ impl Preset {
 
 /// A line in a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Listed {
+pub struct PresetEntry {
     /// Name, for example `hmg`, `hmg@each-way` or `hmg/figure-8`.
     pub name: String,
     /// Description on a single line.
@@ -129,20 +129,20 @@ pub fn workloads_of(name: &str, quick: bool) -> Result<Vec<String>, SpecError> {
 }
 
 /// Returns every paper, followed by the paper's reading sets and experiments.
-pub fn list() -> Vec<Listed> {
+pub fn list() -> Vec<PresetEntry> {
     let mut listed = Vec::new();
     for name in papers() {
         let (about, experiments) = paper(name).expect("a test reads all that ships");
-        listed.push(Listed { name: name.to_owned(), description: about.description });
+        listed.push(PresetEntry { name: name.to_owned(), description: about.description });
         let (_, readings) = readings(name).expect("a test reads all that ships");
-        let line = |set: &str, description: &str| Listed {
+        let line = |set: &str, description: &str| PresetEntry {
             name: format!("{name}{AT}{set}"),
             description: format!("Readings: {description}"),
         };
         listed.push(line(DEFAULT, DEFAULT_DESCRIPTION));
         let sets = readings.reading.iter().filter(|reading| reading.is_set());
         listed.extend(sets.map(|reading| line(reading.name.get(), &reading.description)));
-        let line = |spec: Experiment| Listed { name: format!("{name}/{}", spec.id), description: spec.title };
+        let line = |spec: Experiment| PresetEntry { name: format!("{name}/{}", spec.id), description: spec.title };
         listed.extend(experiments.into_iter().map(|(_, spec)| line(spec)));
     }
     listed

@@ -7,7 +7,7 @@
 
 use crate::claim::with_reading;
 use crate::error::SpecError;
-use crate::plan::{Plan, ScaleChoice};
+use crate::plan::{ExperimentPlan, ScaleChoice};
 use crate::preset;
 use crate::reader::File;
 use crate::spec::{self, Experiment, Kind, Reading, Text, WorkloadInputs};
@@ -46,7 +46,7 @@ impl Reading {
 
     /// True if `plan` sweeps a value set by this reading, and one step stands for the default value. The label of this
     /// step would then be wrong.
-    fn is_swept_by(&self, plan: &Plan) -> bool {
+    fn is_swept_by(&self, plan: &ExperimentPlan) -> bool {
         let sets = |set: &[Text], path: &str| set.iter().any(|setting| path_of(setting.get()) == path);
         self.setting.iter().map(|setting| path_of(setting.set.get())).any(|path| {
             plan.spec.axis.iter().any(|axis| {
@@ -58,7 +58,7 @@ impl Reading {
 
     /// Returns `spec` with every part of this reading used by the `plan`. The experiment's own settings and steps come
     /// later, so that a swept value remains swept.
-    fn applied(&self, plan: &Plan, mut spec: Experiment) -> Experiment {
+    fn applied(&self, plan: &ExperimentPlan, mut spec: Experiment) -> Experiment {
         let read = self.setting.iter().filter(|setting| plan.reads(setting.set.get()));
         let settings: Vec<Text> = read.map(|setting| Text::assumed(setting.set.get())).collect();
         spec.set.splice(0..0, settings);
@@ -81,7 +81,7 @@ fn path_of(setting: &str) -> &str {
     path.strip_prefix("machine.").or_else(|| path.strip_prefix("design.")).unwrap_or(path)
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// Resolves a paper's experiment under a set of readings. The inner error is the experiment's id if it sweeps a
     /// value in the set.
     pub(crate) fn of_paper(
@@ -89,21 +89,21 @@ impl Plan {
         spec: Experiment,
         choice: ScaleChoice,
         reading: Option<&(File, Reading)>,
-    ) -> Result<Result<Plan, String>, SpecError> {
+    ) -> Result<Result<ExperimentPlan, String>, SpecError> {
         let Some((of, reading)) = reading else {
-            return Ok(Ok(Plan { ships: true, ..Plan::new(file, spec, choice)? }));
+            return Ok(Ok(ExperimentPlan { ships: true, ..ExperimentPlan::new(file, spec, choice)? }));
         };
-        let plain = Plan::new(file.clone(), spec.clone(), choice)?;
+        let plain = ExperimentPlan::new(file.clone(), spec.clone(), choice)?;
         if reading.is_swept_by(&plain) {
             return Ok(Err(spec.id));
         }
         let time = reading.time(of)?;
-        Ok(Ok(Plan {
+        Ok(Ok(ExperimentPlan {
             ships: true,
             time,
             default_time: time,
             readings: reading.name.get().to_owned(),
-            ..Plan::new(file, reading.applied(&plain, spec), choice)?
+            ..ExperimentPlan::new(file, reading.applied(&plain, spec), choice)?
         }))
     }
 
@@ -191,7 +191,7 @@ mod tests {
     use crate::campaign::Results;
     use crate::claim::judge;
     use crate::grid::{Change, Numbers};
-    use crate::plan::Origin;
+    use crate::plan::MetricSource;
     use tombolo_report::document::{Claim, Verdict};
 
     /// A machine table with a single direction claim.
@@ -204,10 +204,10 @@ mod tests {
         )
     }
 
-    fn plan(text: String) -> Result<Plan, String> {
+    fn plan(text: String) -> Result<ExperimentPlan, String> {
         let file = File { name: "x.toml".into(), text };
         let spec = file.read().map_err(|error| error.to_string())?;
-        Plan::new(file, spec, ScaleChoice::Quick).map_err(|error| error.to_string())
+        ExperimentPlan::new(file, spec, ScaleChoice::Quick).map_err(|error| error.to_string())
     }
 
     fn judged(text: String) -> Claim {
@@ -257,16 +257,19 @@ mod tests {
     fn under_a_set_every_claim_has_its_name() {
         let under = |id: &str, more: &str| {
             let plan = plan(text(id, more, "")).unwrap();
-            let plan = Plan { readings: "artifact".into(), ..plan };
+            let plan = ExperimentPlan { readings: "artifact".into(), ..plan };
             plan.reading_of(&plan.spec.claim[0])
         };
         assert_eq!(under("few-bits", ""), "artifact");
         assert_eq!(under("few-bits@wide", "reading = 'wide'"), "wide+artifact");
     }
 
-    fn plans(paper: &str) -> Vec<Plan> {
+    fn plans(paper: &str) -> Vec<ExperimentPlan> {
         let (_, experiments) = preset::paper(paper).unwrap();
-        experiments.into_iter().map(|(file, spec)| Plan::new(file, spec, ScaleChoice::Quick).unwrap()).collect()
+        experiments
+            .into_iter()
+            .map(|(file, spec)| ExperimentPlan::new(file, spec, ScaleChoice::Quick).unwrap())
+            .collect()
     }
 
     #[test]
@@ -314,17 +317,21 @@ mod tests {
             let (of, readings) = preset::readings(paper).unwrap();
             let (plain, (_, experiments)) = (plans(paper), preset::paper(paper).unwrap());
             for reading in readings.reading.into_iter().filter(Reading::is_set) {
-                let is_read = |plan: &Plan| reading.setting.iter().any(|setting| plan.reads(setting.set.get()));
+                let is_read =
+                    |plan: &ExperimentPlan| reading.setting.iter().any(|setting| plan.reads(setting.set.get()));
                 let read = plain.iter().zip(&experiments).filter(|(plan, _)| plan.is_run() && is_read(plan)).take(most);
                 let set = Some((of.clone(), reading.clone()));
                 for (_, (file, spec)) in read {
-                    let plan = Plan::of_paper(file.clone(), spec.clone(), ScaleChoice::Quick, set.as_ref()).unwrap();
+                    let plan =
+                        ExperimentPlan::of_paper(file.clone(), spec.clone(), ScaleChoice::Quick, set.as_ref()).unwrap();
                     let Ok(plan) = plan else { continue };
                     // Settings interact with machines, designs and steps, but not with workloads: a single workload is
                     // enough.
                     let first = Change { only: Some(vec![0]), ..Change::default() };
                     for at in plan.coordinates(&first).into_iter().flat_map(|at| [at, plan.base(at)]) {
-                        if let (Origin::Results(_), Err(failure)) = (&plan.origins[at.metric], plan.point(at, &first)) {
+                        if let (MetricSource::Results(_), Err(failure)) =
+                            (&plan.origins[at.metric], plan.point(at, &first))
+                        {
                             panic!("{paper}@{}, {}: {failure:?}", reading.name.get(), plan.spec.id);
                         }
                     }
@@ -339,7 +346,7 @@ mod tests {
             let (_, experiments) = preset::paper("numa-gpu").unwrap();
             let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == "figure-8").unwrap();
             let reading = preset::set("numa-gpu", set).unwrap();
-            let plan = Plan::of_paper(file, spec, ScaleChoice::Quick, reading.as_ref()).unwrap().unwrap();
+            let plan = ExperimentPlan::of_paper(file, spec, ScaleChoice::Quick, reading.as_ref()).unwrap().unwrap();
             plan.spec.repeat.iter().flat_map(|repeat| &repeat.assumed).any(|path| path.get() == "page_bytes")
         };
         assert_eq!([DEFAULT, "pages-2mb"].map(assumes), [true, false]);

@@ -2,14 +2,14 @@
 
 use crate::claim::{is_as_claimed, measured};
 use crate::error::SpecError;
-use crate::figure::Table;
+use crate::figure::FigureTable;
 use crate::grid::{Change, Inputs, Numbers};
-use crate::plan::{Plan, ScaleChoice};
+use crate::plan::{ExperimentPlan, ScaleChoice};
 use crate::spec::{self, Kind, Repeat, Text};
 use tombolo_machine::Scale;
 use tombolo_report::document::Repetition;
 
-impl Plan {
+impl ExperimentPlan {
     /// Rejects every repetition with an impossible change.
     pub(crate) fn check_repeats(&self) -> Result<(), SpecError> {
         for repeat in &self.spec.repeat {
@@ -171,13 +171,17 @@ fn half_and_twice(value: &str) -> Option<[String; 2]> {
 /// Evaluates each direction under each change, by claim in file order. The comparison uses the changed workloads
 /// without the change as well. A direction over all workloads may not hold for the repeated subset, and such a
 /// repetition then gives no information.
-pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers<'_>) -> Vec<Vec<Repetition>> {
+pub(crate) fn repetitions(
+    plan: &ExperimentPlan,
+    changes: &[Change],
+    numbers: &mut Numbers<'_>,
+) -> Vec<Vec<Repetition>> {
     let mut all = vec![Vec::new(); plan.spec.claim.len()];
-    let whole = Table::of(plan, &Change::default(), numbers);
+    let whole = FigureTable::of(plan, &Change::default(), numbers);
     for change in changes {
-        let table = Table::of(plan, change, numbers);
+        let table = FigureTable::of(plan, change, numbers);
         let nothing = Change { only: change.only.clone(), ..Change::default() };
-        let unchanged = Table::of(plan, &nothing, numbers);
+        let unchanged = FigureTable::of(plan, &nothing, numbers);
         for (claim, repetitions) in plan.spec.claim.iter().zip(&mut all) {
             let is_direction = claim.kind == Kind::Direction && claim.mechanism.is_none();
             if !is_direction || !has_rows(claim, &table) || !has_columns(plan, claim, change) {
@@ -208,13 +212,13 @@ fn agreement(of_all: bool, unchanged: Option<bool>, changed: Option<bool>) -> Op
 }
 
 /// True if all rows named by a claim are part of a repetition.
-fn has_rows(claim: &spec::Claim, table: &Table) -> bool {
+fn has_rows(claim: &spec::Claim, table: &FigureTable) -> bool {
     let cells = claim.of.iter().chain(&claim.to);
     cells.filter_map(|cell| cell.row.as_ref()).all(|row| table.row(row.get()).is_some())
 }
 
 /// True if all columns named by a claim are part of a repetition; workload columns may be absent.
-fn has_columns(plan: &Plan, claim: &spec::Claim, change: &Change) -> bool {
+fn has_columns(plan: &ExperimentPlan, claim: &spec::Claim, change: &Change) -> bool {
     let ran = plan.workloads_of(change);
     let is_part = |column: &Text| ran.iter().any(|index| plan.workloads[*index].label == column.get());
     let mut columns = claim.of.iter().chain(&claim.to).flat_map(|cell| &cell.columns);
@@ -241,7 +245,7 @@ mod tests {
         let plan = |choice| {
             let (_, experiments) = crate::preset::paper("umh").unwrap();
             let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == "figure-13-1").unwrap();
-            Plan::new(file, spec, choice).unwrap()
+            ExperimentPlan::new(file, spec, choice).unwrap()
         };
         let quick = plan(ScaleChoice::Quick);
         let labels: Vec<String> = quick.changes(false).unwrap().into_iter().map(|change| change.label).collect();

@@ -107,7 +107,7 @@ impl ExperimentRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Plan, ScaleChoice};
+    use crate::plan::{ExperimentPlan, ScaleChoice};
 
     #[test]
     fn the_file_of_a_command_line_asks_the_same() {
@@ -124,7 +124,7 @@ mod tests {
             chart: Some(Shape::Heat),
         };
         let file = ask.file();
-        let plan = Plan::new(file.clone(), file.read().unwrap(), ScaleChoice::Quick).unwrap();
+        let plan = ExperimentPlan::new(file.clone(), file.read().unwrap(), ScaleChoice::Quick).unwrap();
         assert_eq!(plan.workloads[0].label, "triad,elements=64");
         assert_eq!(plan.workloads[0].scale.to_string(), "1/16");
         assert_eq!(

@@ -1,15 +1,15 @@
 //! Samples instead of whole programs: data shared between sampled points, and error ranges for figures.
 
 use crate::error::PointError;
-use crate::figure::Table;
+use crate::figure::FigureTable;
 use crate::grid::{Change, Coordinate, Numbers};
-use crate::plan::Plan;
+use crate::plan::ExperimentPlan;
 use crate::point::Point;
 use crate::spec::{Metric, Relative};
-use crate::workload::Source;
+use crate::workload::PreparedProgram;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::{Demands, RunRecord, TimeChoice, Told};
+use tombolo_system::{KernelDemands, RunRecord, TimeChoice, TimeEstimate};
 
 /// Description of the ranges shown in a figure with sampled runs, for the figure's caption.
 pub const SAMPLES: &str = "the errors of samples, 95 % sure";
@@ -17,11 +17,15 @@ pub const SAMPLES: &str = "the errors of samples, 95 % sure";
 /// Resource demands by a program's kernels on each machine. Points with a common machine share the demands, which are
 /// computed once.
 #[derive(Default)]
-pub(crate) struct DemandCache(Vec<(Arc<MachineConfig>, Arc<Demands>)>);
+pub(crate) struct DemandCache(Vec<(Arc<MachineConfig>, Arc<KernelDemands>)>);
 
 impl DemandCache {
     /// Returns the demands for a sampled point recorded in `source`, or `None` for an unsampled point.
-    pub(crate) fn of(&mut self, point: &Point, source: &Source) -> Result<Option<Arc<Demands>>, PointError> {
+    pub(crate) fn of(
+        &mut self,
+        point: &Point,
+        source: &PreparedProgram,
+    ) -> Result<Option<Arc<KernelDemands>>, PointError> {
         if !point.is_sampled() {
             return Ok(None);
         }
@@ -29,13 +33,13 @@ impl DemandCache {
             return Ok(Some(Arc::clone(demands)));
         }
         let damaged = |error| PointError::Stream { label: source.label.clone(), error };
-        let demands = Arc::new(Demands::of(&point.machine, &*source.program).map_err(damaged)?);
+        let demands = Arc::new(KernelDemands::of(&point.machine, &*source.program).map_err(damaged)?);
         self.0.push((Arc::clone(&point.machine), Arc::clone(&demands)));
         Ok(Some(demands))
     }
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// True if the runs for a metric may be sampled. The metric must be a run time, because counters cover only the
     /// launches that ran.
     pub(crate) fn samples(&self, metric: &Metric) -> bool {
@@ -55,7 +59,7 @@ impl Plan {
     /// numbers do.
     pub(crate) fn sampled_range(
         &self,
-        table: &Table,
+        table: &FigureTable,
         at: usize,
         column: usize,
         numbers: &Numbers<'_>,
@@ -83,10 +87,10 @@ impl Plan {
         let metric = self.metric(at.metric);
         let path = self.timed_path(metric)?;
         let choice = TimeChoice::ALL.into_iter().find(|choice| choice.path() == path).unwrap_or(TimeChoice::Whole);
-        let told = |record: &RunRecord| Told::of(record, choice);
+        let told = |record: &RunRecord| TimeEstimate::of(record, choice);
         let run = self.record(at, numbers)?;
         let Some(relative) = metric.relative else {
-            let (alone, one) = (told(run), Told { time_s: run.time.of(choice), error_s: 0.0 });
+            let (alone, one) = (told(run), TimeEstimate { time_s: run.time.of(choice), error_s: 0.0 });
             return run.is_estimate().then(|| alone.over(one));
         };
         let base = self.record(self.base(at), numbers)?;

@@ -19,7 +19,7 @@ use tombolo_machine::{ConfigError, MachineConfig, Scale};
 use tombolo_system::TimeChoice;
 
 /// Parameters of a scale search.
-pub struct Search<'a> {
+pub struct ScaleSearch<'a> {
     /// The machine at scale 1.
     pub machine: &'a MachineConfig,
     /// Designs to compare.
@@ -134,7 +134,7 @@ pub fn of_suite(name: &str) -> Result<Vec<ScaleRequest>, SpecError> {
     plan::scale_requests(name)
 }
 
-impl Search<'_> {
+impl ScaleSearch<'_> {
     /// Runs `scale_requests` at increasing scales. Results already present in `folder` are reused.
     ///
     /// # Errors
@@ -320,7 +320,7 @@ mod tests {
         let hmg = tombolo_design::design("hmg").unwrap().check().unwrap();
         let twin = DesignConfig { name: "twin".to_owned(), ..hmg.clone() };
         let designs = [hmg, twin].map(Arc::new);
-        let search = Search {
+        let search = ScaleSearch {
             machine: &machine,
             designs: &designs,
             baseline: 0,
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(found.tried[1].scale, "1/16");
         assert_eq!((found.error, &found.tried[1].speedups[..]), (Some(0.0), &[1.0, 1.0][..]));
         assert_eq!(search.run(&wanted, folder.path(), &SilentWatcher).unwrap(), found);
-        let hurried = Search { limit_s: 1e-9, compare_limit_s: 0.0, ..search };
+        let hurried = ScaleSearch { limit_s: 1e-9, compare_limit_s: 0.0, ..search };
         let stopped = hurried.run(&wanted, folder.path(), &SilentWatcher).unwrap();
         assert_eq!((stopped.ended, stopped.tried.len(), stopped.error), (StopReason::Long, 1, None));
     }

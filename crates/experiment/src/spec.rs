@@ -112,7 +112,7 @@ pub struct Experiment {
     pub chart: Option<Chart>,
     /// Values stated in the paper's text or tables.
     #[serde(default)]
-    pub published: Vec<Published>,
+    pub published: Vec<PublishedNumber>,
     /// Reading or clock for all claims, if not the paper's default: see `claim.reading`.
     #[serde(default)]
     pub reading: Option<Text>,
@@ -435,8 +435,8 @@ pub enum Shape {
 /// A value stated in the paper.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Published {
+#[serde(rename = "Published", deny_unknown_fields)]
+pub struct PublishedNumber {
     /// Row in the figure.
     pub row: Text,
     /// Column in the figure.

@@ -6,12 +6,12 @@ use crate::evidence::Register;
 use crate::explain::{Difference, differences, shares, words};
 use crate::grid::{Change, Coordinate, Numbers};
 use crate::layout::Panel;
-use crate::plan::Plan;
+use crate::plan::ExperimentPlan;
 use crate::spec::{self, Dimension, Metric, Text};
-use tombolo_report::document::{Chart, ChartKind, Figure, Row};
+use tombolo_report::document::{Chart, ChartKind, Figure, FigureRow};
 use tombolo_report::evidence::{CellEvidence, Evidence};
 use tombolo_system::RunRecord;
-use tombolo_system::stalls::SHOWN;
+use tombolo_system::stalls::SMALLEST_SHOWN_SHARE;
 
 /// Maximum number of stacks in a figure. Source: assumed, the number of stacks distinguishable across a page.
 const MOST_STACKS: usize = 48;
@@ -29,7 +29,7 @@ struct Bar {
     summary: bool,
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// Builds the stacks under a figure that compares times; `None` for any different figure, and if no run has a
     /// result.
     pub(crate) fn stacks(&self, numbers: &mut Numbers<'_>, register: &mut Register) -> Option<Figure> {
@@ -44,7 +44,7 @@ impl Plan {
         let known: Vec<&Stack> = stacks.iter().filter_map(|(_, stack)| stack.as_ref()).collect();
         let classes = known.first()?.iter().enumerate().map(|(at, (class, _))| (at, *class));
         let shown: Vec<(usize, &str)> =
-            classes.filter(|(at, _)| known.iter().any(|stack| stack[*at].1 >= SHOWN)).collect();
+            classes.filter(|(at, _)| known.iter().any(|stack| stack[*at].1 >= SMALLEST_SHOWN_SHARE)).collect();
         let percents = |stack: &Option<Stack>| {
             shown.iter().map(|(at, _)| stack.as_ref().map(|stack| 100.0 * stack[*at].1)).collect()
         };
@@ -59,7 +59,7 @@ impl Plan {
                 range: None,
             }));
         }
-        let row = |(bar, stack): &(Bar, Option<Stack>)| Row {
+        let row = |(bar, stack): &(Bar, Option<Stack>)| FigureRow {
             label: bar.label.clone(),
             values: percents(stack),
             summary: bar.summary,

@@ -7,7 +7,7 @@ use crate::error::{SpecError, StoreError};
 use crate::evidence::Register;
 use crate::export::{Export, speedups};
 use crate::grid::{Change, Numbers, PlannedPoint};
-use crate::plan::{Plan, ScaleChoice};
+use crate::plan::{ExperimentPlan, ScaleChoice};
 use crate::point::Point;
 use crate::preset;
 use crate::readings::DEFAULT;
@@ -30,9 +30,9 @@ pub struct Study {
     /// Applied set of the paper's readings; empty for the default.
     readings: String,
     notes: Vec<String>,
-    plans: Vec<Plan>,
+    plans: Vec<ExperimentPlan>,
     /// Figures left out from the study.
-    undrawn: Vec<Plan>,
+    undrawn: Vec<ExperimentPlan>,
     choice: ScaleChoice,
 }
 
@@ -59,7 +59,7 @@ const REPORT: &str = "report";
 const TABLES: [&str; 5] = ["results", "kernels", "gpus", "modules", "links"];
 
 /// Options for running a study.
-pub struct Options<'a> {
+pub struct StudyOptions<'a> {
     /// Output folder for results, tables and the report.
     pub out: &'a Path,
     /// Maximum number of threads.
@@ -141,7 +141,7 @@ impl Study {
         let figure = figure.map(|_| experiments[0].1.id.clone());
         let (mut plans, mut swept) = (Vec::new(), Vec::new());
         for (file, spec) in experiments {
-            match Plan::of_paper(file, spec, choice, reading.as_ref())? {
+            match ExperimentPlan::of_paper(file, spec, choice, reading.as_ref())? {
                 Ok(plan) => plans.push(plan),
                 Err(id) => swept.push(id),
             }
@@ -150,8 +150,9 @@ impl Study {
             let reason = format!("figure {figure} sweeps a value that it sets: leave --readings out");
             return Err(file.refuse("reading.name", &reading.name, reason));
         }
-        let is_left_out = |plan: &Plan| plan.spec.on_request && figure.is_none() && choice == ScaleChoice::Quick;
-        let (undrawn, plans): (Vec<Plan>, Vec<Plan>) = plans.into_iter().partition(is_left_out);
+        let is_left_out =
+            |plan: &ExperimentPlan| plan.spec.on_request && figure.is_none() && choice == ScaleChoice::Quick;
+        let (undrawn, plans): (Vec<ExperimentPlan>, Vec<ExperimentPlan>) = plans.into_iter().partition(is_left_out);
         let mut notes = about.notes;
         if !undrawn.is_empty() {
             let ids: Vec<&str> = undrawn.iter().map(|plan| plan.spec.id.as_str()).collect();
@@ -173,7 +174,7 @@ impl Study {
     /// # Errors
     /// Returns an error if the file cannot be read, or contains an unknown name or an unsuitable value.
     pub fn of_file(path: &Path, choice: ScaleChoice) -> Result<Study, SpecError> {
-        Ok(Study::of_plan(Plan::open(path, choice)?))
+        Ok(Study::of_plan(ExperimentPlan::open(path, choice)?))
     }
 
     /// Builds the experiment described by command-line arguments.
@@ -183,10 +184,10 @@ impl Study {
     pub fn of_request(ask: &ExperimentRequest, choice: ScaleChoice) -> Result<Study, SpecError> {
         let file = ask.file();
         let spec = file.read()?;
-        Ok(Study::of_plan(Plan::new(file, spec, choice)?))
+        Ok(Study::of_plan(ExperimentPlan::new(file, spec, choice)?))
     }
 
-    fn of_plan(plan: Plan) -> Study {
+    fn of_plan(plan: ExperimentPlan) -> Study {
         let (title, paper) = (plan.heading(), plan.spec.id.clone());
         let choice = plan.choice;
         let (figure, readings, notes, undrawn) = (None, String::new(), Vec::new(), Vec::new());
@@ -253,7 +254,7 @@ impl Study {
     ///
     /// # Errors
     /// Returns an error if results cannot be stored. Finished results are kept and not computed again.
-    pub fn run(&self, options: &Options<'_>) -> Result<StudyOutcome, StudyError> {
+    pub fn run(&self, options: &StudyOptions<'_>) -> Result<StudyOutcome, StudyError> {
         self.run_and_keep(options).map(|(finished, _)| finished)
     }
 
@@ -261,7 +262,7 @@ impl Study {
     ///
     /// # Errors
     /// Returns the errors of [`Study::run`].
-    pub fn run_and_keep(&self, options: &Options<'_>) -> Result<(StudyOutcome, Results), StudyError> {
+    pub fn run_and_keep(&self, options: &StudyOptions<'_>) -> Result<(StudyOutcome, Results), StudyError> {
         let StudyPoints { points, rows, mut failures } = self.points(options.robust)?;
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| shard.part(points.len()));
@@ -329,7 +330,7 @@ impl Study {
 
     fn document(
         &self,
-        options: &Options<'_>,
+        options: &StudyOptions<'_>,
         results: &Results,
         mut failures: Vec<Failure>,
     ) -> Result<Document, SpecError> {
@@ -371,9 +372,9 @@ impl Study {
         })
     }
 
-    fn provenance(&self, options: &Options<'_>, points: &[Point]) -> Provenance {
+    fn provenance(&self, options: &StudyOptions<'_>, points: &[Point]) -> Provenance {
         let seeds: BTreeSet<u64> = points.iter().map(|point| point.workload.seed).collect();
-        let file = |plan: &Plan| SourceFile { name: plan.file.name.clone(), text: plan.file.text.clone() };
+        let file = |plan: &ExperimentPlan| SourceFile { name: plan.file.name.clone(), text: plan.file.text.clone() };
         Provenance {
             seeds: seeds.into_iter().collect(),
             experiments: self.plans.iter().map(file).collect(),

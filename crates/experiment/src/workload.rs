@@ -13,7 +13,7 @@ use tombolo_machine::error::near;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, KernelInfo, Program};
 use tombolo_workload::bench::{self, Mode, Request, Workload, layout, plan, record};
-use tombolo_workload::parameter::{Adjusted, Kind};
+use tombolo_workload::parameter::{AdjustedParameter, ParameterKind};
 use tombolo_workload::record::{RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::{ArrayInfo, Scaling};
@@ -27,7 +27,7 @@ const TRACE: &str = "trace:";
 
 /// A program, ready to run.
 #[derive(Clone)]
-pub struct Source {
+pub struct PreparedProgram {
     /// Name given by the user.
     pub label: String,
     /// The recorded program.
@@ -40,11 +40,11 @@ pub struct Source {
     pub bytes: u64,
 }
 
-impl Source {
+impl PreparedProgram {
     /// Returns a note if the arrays exceed the memory of `machine`.
     pub(crate) fn too_large(&self, machine: &MachineConfig) -> Option<String> {
         let has = machine.dram.bytes.saturating_mul(machine.topology.modules() as u64);
-        let Source { label, bytes: needs, .. } = self;
+        let PreparedProgram { label, bytes: needs, .. } = self;
         (*needs > has).then(|| {
             format!("{label}: its arrays take {needs} bytes and the memory has {has}: it is run as if all fitted")
         })
@@ -204,9 +204,9 @@ impl WorkloadChoice {
         matches!(&self.chosen, WorkloadKind::Shipped { given, .. } if !given.is_empty())
     }
 
-    /// True if a recording depends on the number of GPUs: see [`Workload::cut_by_gpus`].
-    pub fn cut_by_gpus(&self) -> bool {
-        self.shipped().is_some_and(Workload::cut_by_gpus)
+    /// True if a recording depends on the number of GPUs: see [`Workload::partitioned_by_gpus`].
+    pub fn partitioned_by_gpus(&self) -> bool {
+        self.shipped().is_some_and(Workload::partitioned_by_gpus)
     }
 
     /// Returns the arrays at an input scale on `gpus` GPUs, each with its scaling rule, without running the workload.
@@ -232,7 +232,7 @@ impl WorkloadChoice {
     /// Returns the errors of [`WorkloadChoice::record`].
     pub fn launches(&self, target: Target) -> Result<Vec<KernelInfo>, PointError> {
         if let WorkloadKind::Shipped { workload, given } = &self.chosen
-            && workload.address_only()
+            && workload.data_independent()
         {
             let request = Request::new(*workload, target.scale, given, self.seed)?.with_gpus(target.gpus);
             return Ok(plan(*workload, &request)?);
@@ -250,7 +250,10 @@ impl WorkloadChoice {
         match &self.chosen {
             WorkloadKind::Shipped { workload, given } => {
                 let is_file = |key: &str| {
-                    workload.parameters().iter().any(|known| known.name == key && matches!(known.kind, Kind::File))
+                    workload
+                        .parameters()
+                        .iter()
+                        .any(|known| known.name == key && matches!(known.kind, ParameterKind::File))
                 };
                 let files = given.iter().filter(|(key, value)| is_file(key) && !value.is_empty());
                 files.map(|(_, value)| PathBuf::from(value)).collect()
@@ -307,8 +310,10 @@ impl WorkloadChoice {
         let of = |parameter: &tombolo_workload::parameter::Parameter| {
             let value = request.values.text(parameter.name);
             let value = match parameter.kind {
-                Kind::File if !value.is_empty() => file_hash(Path::new(value))?,
-                Kind::File | Kind::Count { .. } | Kind::Choice(_) | Kind::Flag => value.to_owned(),
+                ParameterKind::File if !value.is_empty() => file_hash(Path::new(value))?,
+                ParameterKind::File | ParameterKind::Count { .. } | ParameterKind::Choice(_) | ParameterKind::Flag => {
+                    value.to_owned()
+                }
             };
             Ok((parameter.name, value))
         };
@@ -320,7 +325,7 @@ impl WorkloadChoice {
     /// # Errors
     /// Returns an error for unsuitable parameters, an unreadable trace, a program that breaks a rule of the language,
     /// or a file changed since the first call to [`WorkloadChoice::parameters`].
-    pub fn record(&self, target: Target, threads: usize) -> Result<Source, PointError> {
+    pub fn record(&self, target: Target, threads: usize) -> Result<PreparedProgram, PointError> {
         let (workload, given) = match &self.chosen {
             WorkloadKind::Shipped { workload, given } => (*workload, given),
             WorkloadKind::Trace(path) => return self.open(path, target),
@@ -335,20 +340,20 @@ impl WorkloadChoice {
         let recording = record(workload, &request, &options, Mode::Auto)?;
         self.refuse_changes()?;
         let notes = self.notes(target, workload, &recording);
-        let taken = |adjusted: &Adjusted| format!("{}={}", adjusted.parameter, adjusted.taken);
-        let adjusted = recording.adjusted().iter().map(taken).collect();
+        let setting = |adjusted: &AdjustedParameter| format!("{}={}", adjusted.parameter, adjusted.used);
+        let adjusted = recording.adjusted().iter().map(setting).collect();
         let bytes = recording.arrays().iter().map(|array| array.bytes).sum();
-        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, adjusted, bytes })
+        Ok(PreparedProgram { label: self.label.clone(), program: Arc::new(recording), notes, adjusted, bytes })
     }
 
-    fn open(&self, path: &Path, target: Target) -> Result<Source, PointError> {
+    fn open(&self, path: &Path, target: Target) -> Result<PreparedProgram, PointError> {
         let (program, mut notes) = trace::open_with_notes(path, target.line, target.warp_width)?;
         self.refuse_changes()?;
         if target.scale != Scale::FULL {
             notes.push(format!("the machine is scaled by {}; a trace stays as it was recorded", target.scale));
         }
         let (label, adjusted) = (self.label.clone(), Vec::new());
-        Ok(Source { label, program: Arc::from(program), notes, adjusted, bytes: 0 })
+        Ok(PreparedProgram { label, program: Arc::from(program), notes, adjusted, bytes: 0 })
     }
 
     /// Returns an error if a file has changed since the parameters were read; a trace is read during the run.

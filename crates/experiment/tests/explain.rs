@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use tombolo_experiment::explain::{Difference, differences, shares};
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunRecord, RunSpec, TimeChoice, run};
 use tombolo_types::stream::Program;
 use tombolo_types::{Mask, Order, Scope};
@@ -25,7 +25,7 @@ fn gpus(settings: &[&str]) -> Arc<MachineConfig> {
     machine("gps-4-pcie3", &[&["topology.sms_per_module=1", "page_bytes=64KB"], settings].concat())
 }
 
-fn record(machine: &Arc<MachineConfig>, design: &str, settings: &[&str], program: &Arc<Directed>) -> RunRecord {
+fn record(machine: &Arc<MachineConfig>, design: &str, settings: &[&str], program: &Arc<DirectedProgram>) -> RunRecord {
     let mut base = tombolo_machine::machine("hmg-4x4").expect("a preset");
     let mut designs = [tombolo_design::design(design).expect("a preset")];
     tombolo_design::apply(settings, &mut base, &mut designs).expect("settings a design has");
@@ -69,34 +69,39 @@ fn leading(first: &RunRecord, other: &RunRecord) -> (&'static str, bool, &'stati
 
 /// Builds a kernel with `ctas` CTAs; CTA `at` executes `each` on its share of lines, in sixteen warps, and the rest are
 /// empty.
-fn on(at: usize, ctas: usize, lines: std::ops::Range<u64>, each: impl Fn(&mut Warp<'_>, u64)) -> Vec<Cta> {
-    let mut all = vec![Cta::new(); ctas];
-    all[at] = Cta::sharing(lines, 16, each);
+fn on(
+    at: usize,
+    ctas: usize,
+    lines: std::ops::Range<u64>,
+    each: impl Fn(&mut WarpBuilder<'_>, u64),
+) -> Vec<CtaBuilder> {
+    let mut all = vec![CtaBuilder::new(); ctas];
+    all[at] = CtaBuilder::sharing(lines, 16, each);
     all
 }
 
-fn read(warp: &mut Warp<'_>, line: u64) {
+fn read(warp: &mut WarpBuilder<'_>, line: u64) {
     warp.read([line]);
 }
 
-fn write(warp: &mut Warp<'_>, line: u64) {
+fn write(warp: &mut WarpBuilder<'_>, line: u64) {
     warp.write([line]);
 }
 
 /// Every CTA writes lines without sharing.
-fn writes(ctas: u64, lines: u64) -> Vec<Cta> {
-    (0..ctas).map(|cta| Cta::sharing(cta * lines..(cta + 1) * lines, 16, write)).collect()
+fn writes(ctas: u64, lines: u64) -> Vec<CtaBuilder> {
+    (0..ctas).map(|cta| CtaBuilder::sharing(cta * lines..(cta + 1) * lines, 16, write)).collect()
 }
 
 /// Module 4 reads lines homed on GPU 0. Each warp reads its own lines four times, and the lines exceed the L1.
-fn shared_by_readers() -> Arc<Directed> {
-    let reader = (0..16).fold(Cta::new(), |cta, index| {
+fn shared_by_readers() -> Arc<DirectedProgram> {
+    let reader = (0..16).fold(CtaBuilder::new(), |cta, index| {
         let own = index * 128..(index + 1) * 128;
         cta.warp(|warp| (0..4).flat_map(|_| own.clone()).for_each(|line| _ = warp.read([line])))
     });
-    let mut readers = vec![Cta::new(); 16];
+    let mut readers = vec![CtaBuilder::new(); 16];
     readers[4] = reader;
-    Directed::new(vec![on(0, 16, 0..2048, read), readers])
+    DirectedProgram::new(vec![on(0, 16, 0..2048, read), readers])
 }
 
 #[test]
@@ -117,14 +122,14 @@ fn a_directory_too_small_takes_lines_from_their_readers() {
 fn a_table_of_chiplets_elides_write_backs_at_boundaries() {
     let machine = machine("chiplet-4", &["topology.sms_per_module=1"]);
     let kernels = vec![writes(4, 4096); 6];
-    let program = Directed::of_arrays(machine.line, kernels, &[("all", 0..4 * 4096)], &[]);
+    let program = DirectedProgram::of_arrays(machine.line, kernels, &[("all", 0..4 * 4096)], &[]);
     let pair = ["viper", "cpelide"].map(|design| record(&machine, design, &[], &program));
     assert_eq!(leading(&pair[0], &pair[1]), ("kernel_boundary", false, "coherence.writebacks"));
 }
 
 #[test]
 fn pages_that_move_to_whoever_touches_them_fault() {
-    let (machine, program) = (gpus(&[]), Directed::new(vec![writes(4, 512), on(1, 4, 0..512, read)]));
+    let (machine, program) = (gpus(&[]), DirectedProgram::new(vec![writes(4, 512), on(1, 4, 0..512, read)]));
     let pair = ["remote-demand-loads", "unified-memory"].map(|design| record(&machine, design, &[], &program));
     assert_eq!(grown(&pair[0], &pair[1]), ("page", "paging.faults"));
     assert_eq!(leading(&pair[0], &pair[1]), ("gpu", false, "coherence.inter_gpu_loads"));
@@ -132,7 +137,7 @@ fn pages_that_move_to_whoever_touches_them_fault() {
 
 #[test]
 fn copies_before_kernels_take_the_place_of_loads_from_other_gpus() {
-    let (machine, program) = (gpus(&[]), Directed::new(vec![writes(4, 2048), on(1, 4, 0..2048, read)]));
+    let (machine, program) = (gpus(&[]), DirectedProgram::new(vec![writes(4, 2048), on(1, 4, 0..2048, read)]));
     let pair = ["remote-demand-loads", "memcpy"].map(|design| record(&machine, design, &[], &program));
     assert_eq!(grown(&pair[0], &pair[1]), ("idle", "copies.bytes"));
     assert_eq!(leading(&pair[0], &pair[1]), ("gpu", false, "coherence.inter_gpu_loads"));
@@ -142,8 +147,8 @@ fn copies_before_kernels_take_the_place_of_loads_from_other_gpus() {
 fn an_l2_that_writes_through_has_stores_wait_for_memory() {
     // No store waits in memory for an earlier store to the same line.
     let machine = modules(&["sm.posted_stores=16", "dram.rate=4GB/s", "dram.write_queue=2"]);
-    let again = |warp: &mut Warp<'_>, line: u64| (0..8).for_each(|_| _ = warp.write([line]));
-    let program = Directed::new(vec![on(0, 16, 0..1024, again)]);
+    let again = |warp: &mut WarpBuilder<'_>, line: u64| (0..8).for_each(|_| _ = warp.write([line]));
+    let program = DirectedProgram::new(vec![on(0, 16, 0..1024, again)]);
     let pair = ["through", "back"].map(|kind| record(&machine, "hmg", &[&format!("design.l2_write={kind}")], &program));
     assert_eq!(leading(&pair[0], &pair[1]), ("store_credit", false, "dram.write_bytes"));
 }
@@ -151,10 +156,10 @@ fn an_l2_that_writes_through_has_stores_wait_for_memory() {
 #[test]
 fn a_release_of_a_gpu_under_a_hierarchy_stays_inside() {
     let machine = modules(&["gpu_link.latency=10us"]);
-    let release = |warp: &mut Warp<'_>, line: u64| {
+    let release = |warp: &mut WarpBuilder<'_>, line: u64| {
         warp.write([line]).store([line + 4096], Mask(1), Order::release(Scope::Gpu));
     };
-    let program = Directed::new(vec![on(0, 16, 0..8192, read), on(4, 16, 0..256, release)]);
+    let program = DirectedProgram::new(vec![on(0, 16, 0..8192, read), on(4, 16, 0..256, release)]);
     let pair = ["software-flat", "software-hierarchical"].map(|design| record(&machine, design, &[], &program));
     let (class, grew, _) = leading(&pair[0], &pair[1]);
     assert_eq!((class, grew), ("release", false));

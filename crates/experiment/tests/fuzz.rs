@@ -6,7 +6,7 @@ use tombolo_experiment::reader::File;
 use tombolo_experiment::spec::Experiment;
 use tombolo_experiment::store::{Lookup, Store};
 use tombolo_experiment::workload::only;
-use tombolo_experiment::{Pass, Plan, Point, PointResult, ScaleChoice};
+use tombolo_experiment::{ExperimentPlan, Pass, Point, PointResult, ScaleChoice};
 use tombolo_system::sharing::SharingRecord;
 
 const TEXT: &str = include_str!("../presets/hmg/figure-12.toml");
@@ -45,7 +45,8 @@ proptest! {
         let file = File { name: "x.toml".into(), text };
         match file.read::<Experiment>() {
             Ok(spec) => {
-                let planned = Plan::new(file, spec, ScaleChoice::Quick).map(drop).map_err(|error| error.to_string());
+                let planned = ExperimentPlan::new(file, spec, ScaleChoice::Quick);
+                let planned = planned.map(drop).map_err(|error| error.to_string());
                 prop_assert!(planned.is_ok() || planned.is_err_and(|message| !message.is_empty()));
             }
             Err(error) => prop_assert!(error.to_string().starts_with("x.toml:"), "{}", error),

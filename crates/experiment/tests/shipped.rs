@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use tombolo_experiment::preset::{list, paper, papers};
 use tombolo_experiment::spec::{Claim, Kind, Repeat, Take};
-use tombolo_experiment::{Plan, ScaleChoice, Study};
+use tombolo_experiment::{ExperimentPlan, ScaleChoice, Study};
 
 /// Scales at which a paper's experiments must resolve. Modules in CPElide's machine have 60 SMs, in GPS's 80, and in
 /// UMH's 16.
@@ -24,7 +24,7 @@ fn every_experiment_resolves_at_every_scale() {
         assert!(!experiments.is_empty(), "{name}");
         for (file, spec) in experiments {
             for choice in choices(name) {
-                if let Err(error) = Plan::new(file.clone(), spec.clone(), choice) {
+                if let Err(error) = ExperimentPlan::new(file.clone(), spec.clone(), choice) {
                     panic!("at {choice}: {error}");
                 }
             }

@@ -120,10 +120,10 @@ pub struct Figure {
     pub columns: Vec<String>,
     /// Rows, one per workload or swept value: a label, then a number for each further column; `None` if the point
     /// failed.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FigureRow>,
     /// Values stated in the paper's text.
     #[serde(default)]
-    pub published: Vec<Published>,
+    pub published: Vec<PublishedNumber>,
     /// Runs, ranges and remarks behind the numbers.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,
@@ -131,7 +131,8 @@ pub struct Figure {
 
 /// A row in a figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+#[serde(rename = "Row")]
+pub struct FigureRow {
     /// Workload or swept value.
     pub label: String,
     /// Numbers, one for each column after the first.
@@ -200,7 +201,8 @@ pub enum ChartKind {
 
 /// A value stated in the paper's text or tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Published {
+#[serde(rename = "Published")]
+pub struct PublishedNumber {
     /// Row label.
     pub row: String,
     /// Column header.
@@ -420,7 +422,7 @@ impl Figure {
     }
 
     /// Returns the paper's values for a row and a column, by name.
-    pub fn published_at<'a>(&'a self, row: &'a str, column: &'a str) -> impl Iterator<Item = &'a Published> {
+    pub fn published_at<'a>(&'a self, row: &'a str, column: &'a str) -> impl Iterator<Item = &'a PublishedNumber> {
         self.published.iter().filter(move |published| published.row == row && published.column == column)
     }
 
@@ -436,7 +438,7 @@ impl Figure {
     }
 }
 
-impl Row {
+impl FigureRow {
     /// Returns the number in a numeric column, counted from zero; `None` if absent.
     pub fn value(&self, column: usize) -> Option<f64> {
         self.values.get(column).copied().flatten().filter(|value| value.is_finite())

@@ -1,6 +1,6 @@
 //! Renders documents as plain text for a terminal.
 
-use crate::document::{Claim, ClaimKind, Document, FORETOLD, Figure, Row, Verdict, by_kind};
+use crate::document::{Claim, ClaimKind, Document, FORETOLD, Figure, FigureRow, Verdict, by_kind};
 use crate::number::{number, quantity};
 use crate::page::column;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -170,7 +170,7 @@ impl Page {
         }
     }
 
-    fn row(&mut self, row: &Row, label: usize, block: &[usize], widths: &[usize]) {
+    fn row(&mut self, row: &FigureRow, label: usize, block: &[usize], widths: &[usize]) {
         let cells = block.iter().map(|index| right(&number(row.value(*index)), widths[*index])).collect::<String>();
         self.line(&format!("{}{cells}", left(&clean(&row.label), label)));
     }

@@ -43,8 +43,8 @@ fn record(
     let options = RecordOptions { warp_width: machine.sm.warp_width, line: machine.line, ..RecordOptions::default() };
     let program = bench::record(workload, &request, &options, Mode::Auto).expect("it runs");
     let spec = RunSpec { machine, design, program: Arc::new(program), pages: None, threads: 1 };
-    let (logged, _) = tombolo_system::run_logged(&spec).expect("it runs");
-    let RunRecord { latency, stalls, gpus, .. } = tombolo_system::run_followed(&spec).expect("it runs");
+    let (logged, _) = tombolo_system::run_with_boundaries(&spec).expect("it runs");
+    let RunRecord { latency, stalls, gpus, .. } = tombolo_system::run_with_latency(&spec).expect("it runs");
     let RunRecord { sampling, .. } = tombolo_system::run_sampled(&spec, None, None).expect("it runs");
     serde_json::to_value(RunRecord { latency, stalls, gpus, sampling, ..logged }).expect("a record is JSON")
 }

@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use tombolo_report::document::{Chart, ChartKind, Figure, Row};
+use tombolo_report::document::{Chart, ChartKind, Figure, FigureRow};
 use tombolo_report::{Document, FigureFiles, csv, figures, html};
 
 /// Minimum width of a bar in CSS pixels, minus the strip that separates adjacent bars.
@@ -27,7 +27,7 @@ fn widths(svg: &str) -> Vec<f64> {
 }
 
 fn one(kind: ChartKind, rows: usize, columns: usize) -> Figure {
-    let row = |row: usize| Row {
+    let row = |row: usize| FigureRow {
         label: format!("workload {row}"),
         values: (0..columns).map(|column| Some(1.0 + (row * column % 7) as f64)).collect(),
         summary: row + 1 == rows,

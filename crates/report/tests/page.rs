@@ -3,7 +3,7 @@
 mod fixture;
 
 use serde_json::Value;
-use tombolo_report::document::{ChartKind, Figure, Row};
+use tombolo_report::document::{ChartKind, Figure, FigureRow};
 use tombolo_report::{Document, html, html_all, interactive};
 
 /// Maximum size for a large report on a paper, in bytes.
@@ -19,7 +19,7 @@ fn figure(kind: ChartKind, rows: usize, columns: usize, value: Option<f64>) -> F
     let mut figure = Figure { id: "f".into(), title: "A figure".into(), ..Figure::default() };
     figure.chart.kind = kind;
     figure.columns = (0..=columns).map(|column| format!("column {column}")).collect();
-    let row = |row| Row { label: format!("row {row}"), values: vec![value; columns], summary: false, at: None };
+    let row = |row| FigureRow { label: format!("row {row}"), values: vec![value; columns], summary: false, at: None };
     figure.rows = (0..rows).map(row).collect();
     figure
 }

@@ -19,7 +19,7 @@ use tombolo_model::message::Message;
 use tombolo_model::turning_link::Way;
 use tombolo_model::watch::{Contents, Watch};
 use tombolo_protocol::Data;
-use tombolo_system::{Broken, run_watched};
+use tombolo_system::{BrokenRules, run_watched};
 use tombolo_types::{GpuId, Mask, ModuleId, Ps};
 
 /// Cost of a barrier, in events. Source: measured on two cores, some 2 us at 0.2 us per event.
@@ -159,7 +159,7 @@ fn window(machine: &MachineConfig) -> Ps {
 fn print(case: &str) {
     let spec = programs::spec("hmg", case);
     let census = Census { window: window(&spec.machine), events: Arc::default() };
-    run_watched::<EmptyContents>(&spec, &census, Broken::default()).expect("a sound program runs");
+    run_watched::<EmptyContents>(&spec, &census, BrokenRules::default()).expect("a sound program runs");
     let mut events = census.events.lock().expect("the run has ended");
     events.sort_unstable();
     let windows = events.chunk_by(|a, b| a.0 == b.0).count();

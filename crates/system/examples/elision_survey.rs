@@ -16,7 +16,7 @@ use tombolo_protocol::elision::{
 use tombolo_system::labels::{LabelConfig, Labelling, Labels};
 use tombolo_system::placement::{FirstTouch, TouchOrder};
 use tombolo_system::survey::survey;
-use tombolo_system::uses::Uses;
+use tombolo_system::uses::UseFinder;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, Program};
 use tombolo_workload::bench::{Mode, Request, find, record};
@@ -139,7 +139,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let chosen = if given.is_empty() { WORKLOADS.map(str::to_owned).to_vec() } else { given };
     for chosen in chosen {
         let program = recorded(&chosen)?;
-        let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), Uses::new(&program, MODULES));
+        let (mut first, mut uses) =
+            (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), UseFinder::new(&program, MODULES));
         survey(&program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses])?;
         let (pages, uses) = (first.pages(), uses.finish());
         println!("{chosen}");

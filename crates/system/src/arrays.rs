@@ -1,7 +1,7 @@
 //! Counts how much data a program's kernels only read and how much they write, by array. This is a pass over the
 //! program's streams, without simulation. Source: UMH (TACO 2016), figure 14.
 
-use crate::survey::{Launch, Reader, Touch, survey, touches};
+use crate::survey::{Reader, SurveyedLaunch, Touch, survey, touches};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -51,7 +51,7 @@ struct ArrayTally {
 
 impl Reader for ArrayTally {
     /// Returns true for a kernel's first launch only: a repeated launch touches the same lines again.
-    fn launch(&mut self, launch: Launch) -> bool {
+    fn launch(&mut self, launch: SurveyedLaunch) -> bool {
         self.launched.insert(launch.kind())
     }
 
@@ -69,19 +69,21 @@ impl Reader for ArrayTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directed::{Cta, Directed};
+    use crate::directed::{CtaBuilder, DirectedProgram};
 
     #[test]
     fn an_array_that_is_written_at_all_is_not_one_that_is_only_read() {
         let kernel = |reads: Range<u64>, writes: Range<u64>| {
-            vec![Cta::new().warp(|warp| {
+            vec![CtaBuilder::new().warp(|warp| {
                 reads.clone().for_each(|line| _ = warp.read([line]));
                 writes.clone().for_each(|line| _ = warp.write([line]));
             })]
         };
         let arrays = [("in", 0..10), ("out", 10..30), ("both", 30..34), ("neither", 40..41)];
-        let program =
-            Directed::with_arrays(vec![kernel(0..4, 10..20), kernel(2..6, 33..34), kernel(30..34, 0..0)], &arrays);
+        let program = DirectedProgram::with_arrays(
+            vec![kernel(0..4, 10..20), kernel(2..6, 33..34), kernel(30..34, 0..0)],
+            &arrays,
+        );
         let record = arrays_used(&*program).unwrap();
         assert_eq!((record.read_only_bytes, record.written_bytes), (6 * 128, (10 + 1) * 128));
         assert_eq!(record.allocated_bytes, (10 + 20 + 4 + 1) * 128);

@@ -76,7 +76,7 @@ fn part_of(index: u16, members: u16, parts: u16) -> Option<u16> {
 /// Number of neighbouring modules per partition, the components split off from modules, and the latencies between
 /// partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct MachineCut {
     /// Modules per partition.
     pub modules: u8,
     /// True if GPU ports and the hub join the modules in a single partition.
@@ -89,10 +89,10 @@ pub(crate) struct Cut {
     pub between: Ps,
 }
 
-impl Cut {
+impl MachineCut {
     /// Cuts a machine with component numbering `layout`, for up to `threads` threads; `most` limits the parts split off
     /// from a module. A coherent host counts as an extra GPU with one module.
-    pub(crate) fn of(machine: &MachineConfig, layout: Layout, threads: usize, most: SplitCounts) -> Cut {
+    pub(crate) fn of(machine: &MachineConfig, layout: Layout, threads: usize, most: SplitCounts) -> MachineCut {
         let topology = &machine.topology;
         let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
         // Components without a link between them are infinitely far apart.
@@ -114,16 +114,16 @@ impl Cut {
             let parts = most.limited((threads * PARTS_PER_THREAD).div_ceil(usize::from(layout.all_modules())));
             let within = hop.min(near).min(beyond).min(least_delay(machine));
             if within >= SHORTEST_WINDOW {
-                return Cut { modules: 1, whole: false, parts, within, between: beyond };
+                return MachineCut { modules: 1, whole: false, parts, within, between: beyond };
             }
         }
         for (modules, within) in [(1, hop.min(near)), (topology.modules_per_gpu, near)] {
             let within = within.min(beyond);
             if !alone && within >= SHORTEST_WINDOW {
-                return Cut { modules, whole: false, parts: SplitCounts::default(), within, between: beyond };
+                return MachineCut { modules, whole: false, parts: SplitCounts::default(), within, between: beyond };
             }
         }
-        Cut {
+        MachineCut {
             modules: layout.all_modules(),
             whole: true,
             parts: SplitCounts::default(),
@@ -280,7 +280,7 @@ mod tests {
         let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
         let layout = Layout { modules: 16, host: false, sms: 1, slices: 1, ways: 4 };
         let Lookahead { groups, within, between } =
-            Cut::of(&machine, layout, 1, SplitCounts::default()).lookahead(&machine, layout);
+            MachineCut::of(&machine, layout, 1, SplitCounts::default()).lookahead(&machine, layout);
         let gpus = (0..4).flat_map(|gpu| [gpu; 6]);
         assert_eq!(groups, gpus.chain([4]).collect::<Vec<u16>>(), "four modules and two ways each, and the hub");
         assert_eq!((within, between), (Ps::from_ns(32), Ps::from_ns(128)), "a hop; the way between GPUs");

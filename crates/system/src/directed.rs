@@ -10,21 +10,21 @@ use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, On, Order};
 
 /// A CTA under construction.
 #[derive(Clone, Default)]
-pub struct Cta {
+pub struct CtaBuilder {
     stream: CtaStream,
 }
 
-impl Cta {
+impl CtaBuilder {
     /// A CTA without warps.
-    pub fn new() -> Cta {
-        Cta::default()
+    pub fn new() -> CtaBuilder {
+        CtaBuilder::default()
     }
 
     /// A CTA with `warps` warps that divide `lines` into stretches of equal length; `each` adds a warp's instructions
     /// for one line. Remaining lines at the end are left out if the division is uneven.
-    pub fn sharing(lines: Range<u64>, warps: u64, each: impl Fn(&mut Warp<'_>, u64)) -> Cta {
+    pub fn sharing(lines: Range<u64>, warps: u64, each: impl Fn(&mut WarpBuilder<'_>, u64)) -> CtaBuilder {
         let part = (lines.end - lines.start) / warps;
-        (0..warps).fold(Cta::new(), |cta, warp| {
+        (0..warps).fold(CtaBuilder::new(), |cta, warp| {
             let start = lines.start + warp * part;
             cta.warp(|w| (start..start + part).for_each(|line| each(w, line)))
         })
@@ -36,9 +36,9 @@ impl Cta {
     }
 
     /// Adds a warp.
-    pub fn warp(mut self, write: impl FnOnce(&mut Warp<'_>)) -> Cta {
+    pub fn warp(mut self, write: impl FnOnce(&mut WarpBuilder<'_>)) -> CtaBuilder {
         let start = self.stream.ops.len() as u32;
-        write(&mut Warp { stream: &mut self.stream });
+        write(&mut WarpBuilder { stream: &mut self.stream });
         let end = self.stream.ops.len() as u32;
         self.stream.warps.push(start..end);
         self
@@ -46,11 +46,11 @@ impl Cta {
 }
 
 /// A warp under construction. Each method adds one instruction.
-pub struct Warp<'a> {
+pub struct WarpBuilder<'a> {
     stream: &'a mut CtaStream,
 }
 
-impl Warp<'_> {
+impl WarpBuilder<'_> {
     fn accesses(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask) -> Accesses {
         let start = self.stream.accesses.len() as u32;
         self.stream.accesses.extend(lines.into_iter().map(|line| Access { line: Line(line), mask }));
@@ -187,10 +187,10 @@ pub enum HostLines {
 
 /// A program with kernels launched in order, unless specified otherwise.
 #[derive(Clone)]
-pub struct Directed {
+pub struct DirectedProgram {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
-    ctas: Vec<Vec<Cta>>,
+    ctas: Vec<Vec<CtaBuilder>>,
     line: LineSize,
     arrays: Vec<ArrayInfo>,
     host: Vec<HostPhase>,
@@ -198,30 +198,30 @@ pub struct Directed {
     results: HostPhase,
 }
 
-impl Directed {
+impl DirectedProgram {
     /// A program with one kernel per list of CTAs.
-    pub fn new(kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
-        Directed::with_copies(kernels, &[])
+    pub fn new(kernels: Vec<Vec<CtaBuilder>>) -> Arc<DirectedProgram> {
+        DirectedProgram::with_copies(kernels, &[])
     }
 
-    /// Like [`Directed::new`], for a machine with a line size different from 128 bytes.
-    pub fn of_lines(line: LineSize, kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
-        Arc::new(Directed { line, ..Directed::build(kernels, &[]) })
+    /// Like [`DirectedProgram::new`], for a machine with a line size different from 128 bytes.
+    pub fn of_lines(line: LineSize, kernels: Vec<Vec<CtaBuilder>>) -> Arc<DirectedProgram> {
+        Arc::new(DirectedProgram { line, ..DirectedProgram::build(kernels, &[]) })
     }
 
-    /// Like [`Directed::new`], with lines in named arrays, sorted by address.
-    pub fn with_arrays(kernels: Vec<Vec<Cta>>, arrays: &[(&str, Range<u64>)]) -> Arc<Directed> {
-        Directed::of_arrays(LineSize::B128, kernels, arrays, &[])
+    /// Like [`DirectedProgram::new`], with lines in named arrays, sorted by address.
+    pub fn with_arrays(kernels: Vec<Vec<CtaBuilder>>, arrays: &[(&str, Range<u64>)]) -> Arc<DirectedProgram> {
+        DirectedProgram::of_arrays(LineSize::B128, kernels, arrays, &[])
     }
 
-    /// Like [`Directed::with_arrays`], for a given line size, with host reads and writes: each entry names lines and
-    /// the kernel before which the host touches them.
+    /// Like [`DirectedProgram::with_arrays`], for a given line size, with host reads and writes: each entry names lines
+    /// and the kernel before which the host touches them.
     pub fn of_arrays(
         line: LineSize,
-        kernels: Vec<Vec<Cta>>,
+        kernels: Vec<Vec<CtaBuilder>>,
         arrays: &[(&str, Range<u64>)],
         host: &[(u32, HostLines)],
-    ) -> Arc<Directed> {
+    ) -> Arc<DirectedProgram> {
         let bytes = line.bytes();
         let array = |(name, lines): &(&str, Range<u64>)| ArrayInfo {
             name: (*name).to_owned(),
@@ -230,7 +230,7 @@ impl Directed {
             element: None,
         };
         let arrays = arrays.iter().map(array).collect();
-        let program = Directed::build(kernels, &[]);
+        let program = DirectedProgram::build(kernels, &[]);
         let phases = |kernel: u32| (0..).zip(host).filter(move |(_, (before, _))| *before == kernel);
         let commands = (0..=program.kernels.len() as u32).flat_map(|kernel| {
             let host = phases(kernel).map(|(phase, _)| Command::Host { phase });
@@ -243,52 +243,52 @@ impl Directed {
             HostLines::Read(lines) => HostPhase { reads: vec![addresses(lines)], writes: Vec::new() },
             HostLines::Written(lines) => HostPhase { reads: Vec::new(), writes: vec![addresses(lines)] },
         };
-        Arc::new(Directed { arrays, line, commands, host: host.iter().map(phase).collect(), ..program })
+        Arc::new(DirectedProgram { arrays, line, commands, host: host.iter().map(phase).collect(), ..program })
     }
 
-    /// Like [`Directed::new`], followed by copies from the device; `copies` gives the bytes per copy.
-    pub fn with_copies(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Arc<Directed> {
-        Arc::new(Directed::build(kernels, copies))
+    /// Like [`DirectedProgram::new`], followed by copies from the device; `copies` gives the bytes per copy.
+    pub fn with_copies(kernels: Vec<Vec<CtaBuilder>>, copies: &[u64]) -> Arc<DirectedProgram> {
+        Arc::new(DirectedProgram::build(kernels, copies))
     }
 
     /// Replaces the program's commands.
-    pub fn issuing(self: Arc<Directed>, commands: Vec<Command>) -> Arc<Directed> {
-        Arc::new(Directed { commands, ..Arc::unwrap_or_clone(self) })
+    pub fn with_commands(self: Arc<DirectedProgram>, commands: Vec<Command>) -> Arc<DirectedProgram> {
+        Arc::new(DirectedProgram { commands, ..Arc::unwrap_or_clone(self) })
     }
 
     /// Launches the program's kernels in the given order, each after the end of the previous kernel.
-    pub fn launched(self: Arc<Directed>, order: &[u32]) -> Arc<Directed> {
+    pub fn with_launch_order(self: Arc<DirectedProgram>, order: &[u32]) -> Arc<DirectedProgram> {
         let commands = order.iter().map(|&kernel| Command::Launch { kernel, stream: 0, on: On::All }).collect();
-        self.issuing(commands)
+        self.with_commands(commands)
     }
 
     /// Adds host work: `setup` before the first command, and `results` after the last.
-    pub fn between(self: Arc<Directed>, setup: HostPhase, results: HostPhase) -> Arc<Directed> {
-        Arc::new(Directed { setup, results, ..Arc::unwrap_or_clone(self) })
+    pub fn with_host_phases(self: Arc<DirectedProgram>, setup: HostPhase, results: HostPhase) -> Arc<DirectedProgram> {
+        Arc::new(DirectedProgram { setup, results, ..Arc::unwrap_or_clone(self) })
     }
 
     /// Cuts kernel `kernel` over the GPUs: `parts` holds the first CTA for each GPU.
-    pub fn cut(self: Arc<Directed>, kernel: u32, parts: &[u32]) -> Arc<Directed> {
+    pub fn cut(self: Arc<DirectedProgram>, kernel: u32, parts: &[u32]) -> Arc<DirectedProgram> {
         let mut program = Arc::unwrap_or_clone(self);
         program.kernels[kernel as usize].parts = parts.to_vec();
         Arc::new(program)
     }
 
-    fn build(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Directed {
-        let info = |ctas: &Vec<Cta>| KernelInfo {
+    fn build(kernels: Vec<Vec<CtaBuilder>>, copies: &[u64]) -> DirectedProgram {
+        let info = |ctas: &Vec<CtaBuilder>| KernelInfo {
             name: "directed".into(),
             ctas: ctas.len() as u32,
             threads_per_cta: 32 * ctas.iter().map(|cta| cta.stream.warps.len()).max().unwrap_or(1) as u32,
             shared_bytes: 0,
             registers: 16,
-            class: if ctas.iter().any(Cta::waits) { KernelClass::Cooperative } else { KernelClass::Independent },
+            class: if ctas.iter().any(CtaBuilder::waits) { KernelClass::Cooperative } else { KernelClass::Independent },
             parts: Vec::new(),
         };
         let launches = (0..kernels.len() as u32).map(|kernel| Command::launch(kernel, 0));
         let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });
         let commands = launches.chain(copies).collect();
         let kernels_info = kernels.iter().map(info).collect();
-        Directed {
+        DirectedProgram {
             kernels: kernels_info,
             commands,
             ctas: kernels,
@@ -301,7 +301,7 @@ impl Directed {
     }
 }
 
-impl Program for Directed {
+impl Program for DirectedProgram {
     fn name(&self) -> &str {
         "directed"
     }
@@ -350,12 +350,12 @@ mod tests {
 
     #[test]
     fn a_directed_program_may_state_what_its_host_does_at_its_ends() {
-        let silent = Directed::new(vec![vec![Cta::new()]]);
+        let silent = DirectedProgram::new(vec![vec![CtaBuilder::new()]]);
         assert!(silent.setup().is_empty() && silent.results().is_empty());
         let (inputs, outputs) = (std::iter::once(0..128).collect(), std::iter::once(128..256).collect());
         let setup = HostPhase { reads: Vec::new(), writes: inputs };
         let results = HostPhase { reads: outputs, writes: Vec::new() };
-        let stating = Arc::clone(&silent).between(setup.clone(), results.clone());
+        let stating = Arc::clone(&silent).with_host_phases(setup.clone(), results.clone());
         assert_eq!((stating.setup(), stating.results()), (&setup, &results));
         assert_eq!(stating.commands(), silent.commands());
     }

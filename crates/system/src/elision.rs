@@ -8,7 +8,7 @@ use crate::oracle::{NeededOperations, Oracle, UserAccesses};
 use crate::placement::place_beside;
 use crate::run::{RunError, RunSpec};
 use crate::survey::survey;
-use crate::uses::{KernelUses, Uses};
+use crate::uses::{KernelUses, UseFinder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl ProgramUses {
     /// Finds uses and homes; pages are placed if the caller has not placed them.
     pub(crate) fn find(spec: &RunSpec) -> Result<ProgramUses, RunError> {
         let modules = spec.machine.topology.modules() as u8;
-        let mut uses = Uses::new(&*spec.program, modules);
+        let mut uses = UseFinder::new(&*spec.program, modules);
         let pages = match &spec.pages {
             Some(pages) => {
                 let shape = Shape::of(&spec.machine);

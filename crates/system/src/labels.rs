@@ -292,26 +292,26 @@ fn host_labels(accesses: &[(&[Range<u64>], Mode)], structures: &[LabelledArray],
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directed::{Cta, Directed};
+    use crate::directed::{CtaBuilder, DirectedProgram};
     use crate::placement::{FirstTouch, TouchOrder};
     use crate::survey::survey;
-    use crate::uses::Uses;
+    use crate::uses::UseFinder;
     use std::sync::Arc;
     use tombolo_design::scheduling::{CtaCut, Shape};
 
     const MODULES: u8 = 2;
 
     /// Two CTAs on two modules: each writes half of `b`, and reads half of `a` plus a halo line from the neighbour.
-    fn stencil() -> Arc<Directed> {
+    fn stencil() -> Arc<DirectedProgram> {
         let cta = |own: Range<u64>, with_halo: Range<u64>| {
-            Cta::new().warp(|w| _ = w.read(with_halo).write(own.map(|line| line + 64)))
+            CtaBuilder::new().warp(|w| _ = w.read(with_halo).write(own.map(|line| line + 64)))
         };
         let kernel = vec![cta(0..32, 0..33), cta(32..64, 31..64)];
-        Directed::with_arrays(vec![kernel], &[("a", 0..64), ("b", 64..128), ("unused", 128..129)])
+        DirectedProgram::with_arrays(vec![kernel], &[("a", 0..64), ("b", 64..128), ("unused", 128..129)])
     }
 
     fn labels(program: &dyn Program, config: &LabelConfig) -> Result<Labels, LabelError> {
-        let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, 32)), Uses::new(program, MODULES));
+        let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, 32)), UseFinder::new(program, MODULES));
         survey(program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
         Labels::derive(program, &uses.finish(), &first.pages(), MODULES, config)
     }
@@ -354,8 +354,8 @@ mod tests {
 
     #[test]
     fn a_range_spans_the_lines_between_and_a_set_does_not() {
-        let cta = Cta::new().warp(|w| _ = w.read([1, 40]));
-        let program = Directed::with_arrays(vec![vec![cta]], &[("a", 0..64)]);
+        let cta = CtaBuilder::new().warp(|w| _ = w.read([1, 40]));
+        let program = DirectedProgram::with_arrays(vec![vec![cta]], &[("a", 0..64)]);
         let lines = |labelling| {
             let labels = labels(&*program, &LabelConfig { labelling, drop: None }).expect("all arrays are kept");
             let said = labels.of(&Command::launch(0, 0));
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_program_that_names_no_arrays_has_no_labels() {
-        let program = Directed::new(vec![vec![Cta::new().warp(|w| _ = w.read([1]))]]);
+        let program = DirectedProgram::new(vec![vec![CtaBuilder::new().warp(|w| _ = w.read([1]))]]);
         let labels = labels(&*program, &LabelConfig::default()).expect("nothing is dropped");
         assert_eq!(labels.of(&program.commands()[0]).arrays, None);
     }

@@ -66,11 +66,11 @@ mod ways;
 pub use placement::place;
 pub use record::RunRecord;
 pub use run::{
-    Broken, Resident, RunError, RunSpec, run, run_beside, run_checked, run_followed, run_logged, run_timed, run_warm,
-    run_watched,
+    BrokenRules, ResidentLines, RunError, RunSpec, run, run_checked, run_watched, run_with_boundaries,
+    run_with_latency, run_with_resident, run_with_spare, run_with_timeline,
 };
 pub use sample::sample;
-pub use sampling::{Demands, SamplingRecord, Told, refusal, run_sampled};
+pub use sampling::{KernelDemands, SamplingRecord, TimeEstimate, run_sampled, sampling_refusal};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_engine::Spare;
 pub use tombolo_workload::record::Projection;

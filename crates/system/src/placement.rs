@@ -12,7 +12,7 @@ pub use first_touch::{FirstTouch, TouchOrder};
 
 use crate::movement::MovementWalk;
 use crate::survey::{Reader, survey};
-use crate::uses::Uses;
+use crate::uses::UseFinder;
 use std::sync::Arc;
 use tombolo_design::placement::{CopiedFromHost, Inputs, Ranges, UnifiedMemory};
 use tombolo_design::scheduling::Shape;
@@ -96,13 +96,13 @@ pub fn place_beside(
         }
         Placement::CopiedFromHost(CopiedFromHost { ranges, inputs }) => {
             let mut first = FirstTouch::new(order());
-            let mut uses = (inputs == Inputs::Replicated).then(|| Uses::new(program, modules));
+            let mut uses = (inputs == Inputs::Replicated).then(|| UseFinder::new(program, modules));
             let mut all: Vec<&mut dyn Reader> = vec![&mut first];
             all.extend(uses.as_mut().map(|uses| uses as &mut dyn Reader));
             readers.iter_mut().for_each(|reader| all.push(&mut **reader));
             walk(&mut all)?;
             let copied = copied::CopiedPlacement { program, modules, lines_per_page, ranges };
-            copied.pages(first.touches(), uses.map(Uses::finish))
+            copied.pages(first.touches(), uses.map(UseFinder::finish))
         }
         Placement::UnifiedMemoryCuda6(_) => {
             walk(readers)?;

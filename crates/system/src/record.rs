@@ -1,6 +1,6 @@
 //! A run's result in the format that scripts read: `run --json` prints this.
 
-use crate::checker::Checked;
+use crate::checker::CheckReport;
 use crate::elision::ElisionRecord;
 use crate::energy::Energy;
 use crate::host::{BlocksRecord, PhasesRecord};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_model::dram::DramStats;
 use tombolo_model::memory_cache::MemoryCacheStats;
-use tombolo_workload::record::Spent;
+use tombolo_workload::record::LaunchDurations;
 
 /// Lookups in all L1s, counted as line transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,8 +207,8 @@ pub struct KernelRecord {
 
 impl KernelRecord {
     /// Times of the launch, for projecting a whole program from samples.
-    pub fn spent(&self) -> Spent {
-        Spent { total_s: self.end_s - self.start_s, quarters_s: self.quarters_s }
+    pub fn durations(&self) -> LaunchDurations {
+        LaunchDurations { total_s: self.end_s - self.start_s, quarters_s: self.quarters_s }
     }
 }
 
@@ -378,7 +378,7 @@ pub struct RunRecord {
     pub kernels: Vec<KernelRecord>,
     /// The value checker's result; only in a checked run. Stored records never include it.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
-    pub check: Option<Checked>,
+    pub check: Option<CheckReport>,
     /// Notes: features that a trace cannot express, and approximations.
     #[serde(default)]
     pub notes: Vec<String>,

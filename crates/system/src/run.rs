@@ -1,7 +1,7 @@
 //! A single run: a machine, a design, a program.
 
 use crate::checker::{Checker, LaunchOrder, Versions};
-use crate::cut::{Cut, SplitCounts};
+use crate::cut::{MachineCut, SplitCounts};
 use crate::elision::{self, BoundaryRecord, ProgramUses};
 use crate::ended::EndedRun;
 use crate::fit;
@@ -119,7 +119,7 @@ pub enum RunError {
 
 /// Lines that an earlier program left in the memory-side caches, in order of last use, most recent last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resident {
+pub struct ResidentLines {
     /// The first line.
     pub first: Line,
     /// Number of lines.
@@ -136,7 +136,7 @@ const HOST_SECTIONS: &str = "[cpu], [llc], [host_memory], [host_directory], [hos
 /// # Errors
 /// See [`RunError`].
 pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
-    run_warm(spec, &[])
+    run_with_resident(spec, &[])
 }
 
 /// Runs a program to its end on the calling thread; the threads in `spare` join if they bring a speedup. The field
@@ -144,7 +144,7 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_beside(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> {
+pub fn run_with_spare(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> {
     Ok(dispatch::<()>(spec, RunOptions { spare: Some(spare), ..RunOptions::default() }, &())?.record)
 }
 
@@ -152,7 +152,7 @@ pub fn run_beside(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> 
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunError> {
+pub fn run_with_resident(spec: &RunSpec, resident: &[ResidentLines]) -> Result<RunRecord, RunError> {
     Ok(dispatch::<()>(spec, RunOptions { resident, ..RunOptions::default() }, &())?.record)
 }
 
@@ -161,7 +161,7 @@ pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunE
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), RunError> {
+pub fn run_with_boundaries(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), RunError> {
     let finished = dispatch::<()>(spec, RunOptions { logs: true, ..RunOptions::default() }, &())?;
     Ok((finished.record, finished.boundaries))
 }
@@ -172,7 +172,7 @@ pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), Ru
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_followed(spec: &RunSpec) -> Result<RunRecord, RunError> {
+pub fn run_with_latency(spec: &RunSpec) -> Result<RunRecord, RunError> {
     Ok(dispatch::<Versions>(spec, RunOptions { follows: true, ..RunOptions::default() }, &None)?.record)
 }
 
@@ -181,7 +181,7 @@ pub fn run_followed(spec: &RunSpec) -> Result<RunRecord, RunError> {
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), RunError> {
+pub fn run_with_timeline(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), RunError> {
     let finished = dispatch::<()>(spec, RunOptions { window: Some(window), ..RunOptions::default() }, &())?;
     Ok((finished.record, finished.timeline.expect("it was asked for")))
 }
@@ -192,13 +192,13 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_checked(spec: &RunSpec, broken: impl Into<Broken>) -> Result<RunRecord, RunError> {
+pub fn run_checked(spec: &RunSpec, broken: impl Into<BrokenRules>) -> Result<RunRecord, RunError> {
     checked(spec, broken.into())
 }
 
 /// Non-generic part of [`run_checked`]. It is compiled here once: generic code is compiled again in each calling
 /// program, together with the whole simulator.
-fn checked(spec: &RunSpec, broken: Broken) -> Result<RunRecord, RunError> {
+fn checked(spec: &RunSpec, broken: BrokenRules) -> Result<RunRecord, RunError> {
     let checker =
         Arc::new(Checker::new(spec.machine.line, LaunchOrder::of(spec.program.commands()), spec.program.arrays()));
     let record = run_watched::<Versions>(spec, &Some(Arc::clone(&checker)), broken)?;
@@ -213,14 +213,14 @@ fn checked(spec: &RunSpec, broken: Broken) -> Result<RunRecord, RunError> {
 pub fn run_watched<D: Contents>(
     spec: &RunSpec,
     watch: &D::Watch,
-    broken: impl Into<Broken>,
+    broken: impl Into<BrokenRules>,
 ) -> Result<RunRecord, RunError> {
     Ok(dispatch::<D>(spec, RunOptions { broken: broken.into(), ..RunOptions::default() }, watch)?.record)
 }
 
 /// Rules broken on purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenRules {
     /// Broken coherence rule.
     pub rule: Option<BrokenRule>,
     /// Broken rule for blocks of host memory.
@@ -233,39 +233,39 @@ pub struct Broken {
     pub publication: Option<BrokenPublication>,
 }
 
-impl From<Option<BrokenRule>> for Broken {
-    fn from(rule: Option<BrokenRule>) -> Broken {
-        Broken { rule, ..Broken::default() }
+impl From<Option<BrokenRule>> for BrokenRules {
+    fn from(rule: Option<BrokenRule>) -> BrokenRules {
+        BrokenRules { rule, ..BrokenRules::default() }
     }
 }
 
-impl From<BrokenRule> for Broken {
-    fn from(rule: BrokenRule) -> Broken {
-        Broken::from(Some(rule))
+impl From<BrokenRule> for BrokenRules {
+    fn from(rule: BrokenRule) -> BrokenRules {
+        BrokenRules::from(Some(rule))
     }
 }
 
-impl From<BrokenNmoesi> for Broken {
-    fn from(rule: BrokenNmoesi) -> Broken {
-        Broken { nmoesi: Some(rule), ..Broken::default() }
+impl From<BrokenNmoesi> for BrokenRules {
+    fn from(rule: BrokenNmoesi) -> BrokenRules {
+        BrokenRules { nmoesi: Some(rule), ..BrokenRules::default() }
     }
 }
 
-impl From<BrokenPaging> for Broken {
-    fn from(paging: BrokenPaging) -> Broken {
-        Broken { paging: Some(paging), ..Broken::default() }
+impl From<BrokenPaging> for BrokenRules {
+    fn from(paging: BrokenPaging) -> BrokenRules {
+        BrokenRules { paging: Some(paging), ..BrokenRules::default() }
     }
 }
 
-impl From<BrokenTransfer> for Broken {
-    fn from(rule: BrokenTransfer) -> Broken {
-        Broken { transfer: Some(rule), ..Broken::default() }
+impl From<BrokenTransfer> for BrokenRules {
+    fn from(rule: BrokenTransfer) -> BrokenRules {
+        BrokenRules { transfer: Some(rule), ..BrokenRules::default() }
     }
 }
 
-impl From<BrokenPublication> for Broken {
-    fn from(publication: BrokenPublication) -> Broken {
-        Broken { publication: Some(publication), ..Broken::default() }
+impl From<BrokenPublication> for BrokenRules {
+    fn from(publication: BrokenPublication) -> BrokenRules {
+        BrokenRules { publication: Some(publication), ..BrokenRules::default() }
     }
 }
 
@@ -273,9 +273,9 @@ impl From<BrokenPublication> for Broken {
 #[derive(Clone, Copy, Default)]
 struct RunOptions<'a> {
     /// Contents of memory-side caches at the start.
-    resident: &'a [Resident],
+    resident: &'a [ResidentLines],
     /// Rules broken on purpose.
-    broken: Broken,
+    broken: BrokenRules,
     /// Length of the timeline's windows, if a timeline is requested.
     window: Option<Ps>,
     /// True if boundaries are logged.
@@ -321,7 +321,7 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Watc
 }
 
 /// Adds the broken rules to the protocol's options.
-fn broken(options: Options, Broken { rule, nmoesi, transfer, .. }: Broken) -> Options {
+fn broken(options: Options, BrokenRules { rule, nmoesi, transfer, .. }: BrokenRules) -> Options {
     let nmoesi = NmoesiOptions { broken: nmoesi, ..options.nmoesi };
     Options { broken_rule: rule, broken_transfer: transfer, nmoesi, ..options }
 }
@@ -527,8 +527,8 @@ fn modules<C: Below<D>, D: Contents>(
 }
 
 /// Fills the memory-side caches with resident lines.
-fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[Resident]) {
-    for &Resident { first, lines, dirty } in resident {
+fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[ResidentLines]) {
+    for &ResidentLines { first, lines, dirty } in resident {
         for line in (first.0..first.0 + lines).map(Line) {
             modules[usize::from(map.home(ModuleId(0), line).0)].warm(line, dirty);
         }
@@ -547,7 +547,7 @@ fn build<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
-    let cut = Cut::of(machine, layout, threads, SplitCounts::most(&modules, layout));
+    let cut = MachineCut::of(machine, layout, threads, SplitCounts::most(&modules, layout));
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), (watch.clone(), transfers));
     let partitions = cut.partitions(built, modules, (ways, hub), hints::are_useful(machine));
     let mut engine = Engine::new(partitions, cut.homes(machine, layout), cut.lookahead(machine, layout));

@@ -17,11 +17,11 @@ mod reduced_program;
 
 use crate::placement::place;
 use crate::record::{HostRecord, KernelRecord, RunRecord};
-use crate::run::{RunError, RunSpec, run, run_beside};
+use crate::run::{RunError, RunSpec, run, run_with_spare};
 use crate::time::{TimeChoice, TimeRecord};
-pub use demand::Demands;
+pub use demand::KernelDemands;
 use estimate::{Estimate, LaunchTimes};
-use plan::{Plan, Population, Refusal};
+use plan::{Population, Refusal, SamplingPlan};
 use reduced_program::ReducedProgram;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -85,17 +85,17 @@ impl RunRecord {
 
 /// A time with its error bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
+pub struct TimeEstimate {
     /// Seconds.
     pub time_s: f64,
     /// Error bound in seconds, in both directions.
     pub error_s: f64,
 }
 
-impl Told {
+impl TimeEstimate {
     /// The chosen time from a run's record.
-    pub fn of(record: &RunRecord, time: TimeChoice) -> Told {
-        Told { time_s: record.time.of(time), error_s: record.error_s() }
+    pub fn of(record: &RunRecord, time: TimeChoice) -> TimeEstimate {
+        TimeEstimate { time_s: record.time.of(time), error_s: record.error_s() }
     }
 
     /// Smallest and largest possible value.
@@ -105,18 +105,22 @@ impl Told {
 
     /// Range for the quotient by `other`, with both times at their extremes: the confidence is at least that of the two
     /// together, for any correlation between their errors.
-    pub fn over(self, other: Told) -> [f64; 2] {
+    pub fn over(self, other: TimeEstimate) -> [f64; 2] {
         let ([low, high], [least, greatest]) = (self.range(), other.range());
         [low.max(0.0) / greatest, if least > 0.0 { high / least } else { f64::INFINITY }]
     }
 }
 
 /// Runs a sample from the program in `spec`, or the whole program if sampling does not apply; `demands` belong to this
-/// program. If `spare` is given, its threads join as in [`run_beside`]. The record is equal at every thread count.
+/// program. If `spare` is given, its threads join as in [`run_with_spare`]. The record is equal at every thread count.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_sampled(spec: &RunSpec, demands: Option<&Demands>, spare: Option<&Spare>) -> Result<RunRecord, RunError> {
+pub fn run_sampled(
+    spec: &RunSpec,
+    demands: Option<&KernelDemands>,
+    spare: Option<&Spare>,
+) -> Result<RunRecord, RunError> {
     let reason = match SampleSetup::of(spec, demands)? {
         Ok(choice) => match choice.record(spec, spare)? {
             Ok(record) => return Ok(record),
@@ -141,12 +145,12 @@ pub fn run_sampled(spec: &RunSpec, demands: Option<&Demands>, spare: Option<&Spa
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn refusal(spec: &RunSpec, demands: Option<&Demands>) -> Result<Option<String>, RunError> {
+pub fn sampling_refusal(spec: &RunSpec, demands: Option<&KernelDemands>) -> Result<Option<String>, RunError> {
     Ok(SampleSetup::of(spec, demands)?.err())
 }
 
 fn simulate(spec: &RunSpec, spare: Option<&Spare>) -> Result<RunRecord, RunError> {
-    spare.map_or_else(|| run(spec), |spare| run_beside(spec, spare))
+    spare.map_or_else(|| run(spec), |spare| run_with_spare(spec, spare))
 }
 
 /// Reason for which no program, or not this program, can be sampled under `design`.
@@ -181,13 +185,13 @@ fn refused(design: &DesignConfig, program: &dyn Program) -> Option<&'static str>
 
 /// The launches that represent the whole program.
 struct SampleSetup {
-    plan: Plan,
+    plan: SamplingPlan,
     population: Population,
 }
 
 impl SampleSetup {
     /// Chooses launches for the program in `spec`, or returns the reason against sampling.
-    fn of(spec: &RunSpec, demands: Option<&Demands>) -> Result<Result<SampleSetup, String>, RunError> {
+    fn of(spec: &RunSpec, demands: Option<&KernelDemands>) -> Result<Result<SampleSetup, String>, RunError> {
         if let Some(reason) = refused(&spec.design, &*spec.program) {
             return Ok(Err(reason.to_owned()));
         }
@@ -199,12 +203,12 @@ impl SampleSetup {
         let demands = match demands {
             Some(demands) => demands,
             None => {
-                own = Demands::of(&spec.machine, &*spec.program)?;
+                own = KernelDemands::of(&spec.machine, &*spec.program)?;
                 &own
             }
         };
         let population = Population::of(spec.program.kernels(), demands, &order);
-        Ok(match Plan::of(&population) {
+        Ok(match SamplingPlan::of(&population) {
             Ok(plan) => Ok(SampleSetup { plan, population }),
             Err(Refusal::Few) => Err(few(order.len())),
             Err(Refusal::Much(share)) => Err(much(share)),
@@ -226,7 +230,7 @@ struct Sampler<'a> {
     spec: &'a RunSpec,
     spare: Option<&'a Spare>,
     pages: Arc<PageTable>,
-    plan: Plan,
+    plan: SamplingPlan,
     population: Population,
 }
 
@@ -304,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_quotient_of_two_times_is_off_by_both() {
-        let told = |time_s, error_s| Told { time_s, error_s };
+        let told = |time_s, error_s| TimeEstimate { time_s, error_s };
         assert_eq!(told(6.0, 0.0).over(told(3.0, 0.0)), [2.0, 2.0]);
         assert_eq!(told(6.0, 2.0).over(told(3.0, 1.0)), [1.0, 4.0]);
         assert_eq!(told(6.0, 2.0).over(told(1.0, 1.0))[1], f64::INFINITY);

@@ -44,7 +44,7 @@ pub(crate) fn scheduled(
     let (schedule, notes) = match sharing.movement {
         Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),
         Movement::Copies { copied: copied @ (Copied::Hull | Copied::Needed), overlap } => {
-            let (schedule, notes) = moved.carrying(lines_of_a_call(machine)).copies(program, copied);
+            let (schedule, notes) = moved.with_joining_distance(lines_of_a_call(machine)).copies(program, copied);
             (Schedule { overlaps: overlap, ..schedule }, notes)
         }
         Movement::HostCopies(HostCopies::Needed) => of_host.needed(&moved),

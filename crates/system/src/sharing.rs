@@ -4,7 +4,7 @@
 //! Line transactions are counted as they leave the coalescers, with no cache in front. The result therefore depends
 //! only on the program and the placement.
 
-use crate::survey::{Launch, Reader, Touch, survey, touches};
+use crate::survey::{Reader, SurveyedLaunch, Touch, survey, touches};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tombolo_design::DesignConfig;
@@ -62,7 +62,7 @@ struct SharingTally<'a> {
 
 impl Reader for SharingTally<'_> {
     /// Every launch counts, including repeated launches.
-    fn launch(&mut self, _: Launch) -> bool {
+    fn launch(&mut self, _: SurveyedLaunch) -> bool {
         true
     }
 

@@ -15,7 +15,7 @@ use tombolo_types::{Clock, Ps};
 
 /// Smallest share that tables show. Source: the smallest share that rounds to more than zero with one decimal in
 /// percent.
-pub const SHOWN: f64 = 0.0005;
+pub const SMALLEST_SHOWN_SHARE: f64 = 0.0005;
 
 /// Cycles within a class that were spent in queues. The class already includes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

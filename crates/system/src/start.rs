@@ -100,12 +100,12 @@ fn copied_mask(line: u64, (start, end): (u64, u64), size: LineSize) -> Mask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directed::Directed;
+    use crate::directed::DirectedProgram;
 
     #[test]
     fn copies_before_the_first_launch_name_their_bytes_in_order() {
         let copy = |address, bytes, to_device| Command::Copy { address, bytes, to_device };
-        let program = Directed::new(vec![Vec::new()]).issuing(vec![
+        let program = DirectedProgram::new(vec![Vec::new()]).with_commands(vec![
             copy(256, 128, true),
             copy(0, 256, false),
             copy(120, 12, true),

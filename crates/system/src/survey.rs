@@ -13,7 +13,7 @@ use tombolo_types::{Line, ModuleId, On};
 
 /// A launch visited by the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
+pub struct SurveyedLaunch {
     /// Index among the program's launches.
     pub index: u32,
     /// Index of the kernel.
@@ -22,7 +22,7 @@ pub struct Launch {
     pub on: On,
 }
 
-impl Launch {
+impl SurveyedLaunch {
     /// Key that determines each module's work: launches with equal keys do equal work, so that a reader may skip
     /// repeated launches.
     pub fn kind(&self) -> (u32, On) {
@@ -34,7 +34,7 @@ impl Launch {
 pub trait Reader {
     /// Starts a launch, before any of its CTAs is visited. Returns true if the reader needs the launch's CTAs: many
     /// kernels are launched repeatedly.
-    fn launch(&mut self, launch: Launch) -> bool;
+    fn launch(&mut self, launch: SurveyedLaunch) -> bool;
 
     /// Visits CTA number `rank` among the launch's CTAs on `module`.
     fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream);
@@ -57,7 +57,7 @@ pub fn survey(
         Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
     });
     for (index, (kernel, on)) in (0..).zip(launches) {
-        let launch = Launch { index, kernel, on };
+        let launch = SurveyedLaunch { index, kernel, on };
         let mut shown: Vec<&mut &mut dyn Reader> =
             readers.iter_mut().filter_map(|reader| reader.launch(launch).then_some(reader)).collect();
         if shown.is_empty() {
@@ -114,7 +114,7 @@ pub fn touch(op: &Op) -> Option<(Touch, Accesses)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directed::{Cta, Directed};
+    use crate::directed::{CtaBuilder, DirectedProgram};
     use tombolo_types::Order;
     use tombolo_types::stream::AtomicResult;
 
@@ -122,7 +122,7 @@ mod tests {
     struct FirstLines(&'static [u32], Vec<(u8, u32, u64)>);
 
     impl Reader for FirstLines {
-        fn launch(&mut self, launch: Launch) -> bool {
+        fn launch(&mut self, launch: SurveyedLaunch) -> bool {
             self.0.contains(&launch.kernel)
         }
 
@@ -132,13 +132,13 @@ mod tests {
         }
     }
 
-    fn reading(line: u64) -> Cta {
-        Cta::new().warp(|w| _ = w.read([line]))
+    fn reading(line: u64) -> CtaBuilder {
+        CtaBuilder::new().warp(|w| _ = w.read([line]))
     }
 
     #[test]
     fn every_reader_sees_the_launches_it_asks_for_in_canonical_order() {
-        let program = Directed::new(vec![(0..3).map(reading).collect(), (10..12).map(reading).collect()]);
+        let program = DirectedProgram::new(vec![(0..3).map(reading).collect(), (10..12).map(reading).collect()]);
         let (mut all, mut second) = (FirstLines(&[0, 1], Vec::new()), FirstLines(&[1], Vec::new()));
         survey(&*program, CtaCut::Interleaved { chunk: 1 }, Shape::one_gpu(2), &mut [&mut all, &mut second])
             .expect("it decodes");
@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn a_poll_is_a_load_and_an_atomic_is_itself() {
-        let cta = Cta::new().warp(|w| {
+        let cta = CtaBuilder::new().warp(|w| {
             w.wait_until(3, 0, Order::WEAK).write([4]).atomic([5], Order::WEAK, AtomicResult::Discarded).barrier();
         });
-        let program = Directed::new(vec![vec![cta]]);
+        let program = DirectedProgram::new(vec![vec![cta]]);
         let mut stream = CtaStream::default();
         program.cta(0, 0, &mut stream).expect("it decodes");
         let expected = [(Touch::Load, Line(3)), (Touch::Store, Line(4)), (Touch::Atomic, Line(5))];

@@ -8,7 +8,7 @@
 mod activity;
 
 use crate::record::{KernelRecord, LocalWaysRecord};
-use crate::stalls::SHOWN;
+use crate::stalls::SMALLEST_SHOWN_SHARE;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,7 +162,7 @@ impl Timeline {
         ]);
         let stalls = &kernel.stalls;
         let mut classes = stalls.named().to_vec();
-        classes.retain(|(_, cycles)| stalls.share(*cycles) >= SHOWN);
+        classes.retain(|(_, cycles)| stalls.share(*cycles) >= SMALLEST_SHOWN_SHARE);
         classes.sort_by_key(|(_, cycles)| std::cmp::Reverse(*cycles));
         let told = classes.iter().map(|(class, cycles)| format!("{class} {:.1} %", 100.0 * stalls.share(*cycles)));
         args.insert("stalls", json!(told.collect::<Vec<_>>().join(", ")));

@@ -3,7 +3,7 @@
 //! No workload declares its array uses; all information comes from the streams. A kernel's uses are the sum over its
 //! CTAs; a repeated launch on equal modules has equal uses.
 
-use crate::survey::{Launch, Reader, Touch, touches};
+use crate::survey::{Reader, SurveyedLaunch, Touch, touches};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use tombolo_protocol::elision::{LineSet, Lines, ModuleSet};
@@ -52,7 +52,7 @@ pub struct KernelUse {
 }
 
 /// Finds the uses for every launched kernel: a reader of streams.
-pub struct Uses {
+pub struct UseFinder {
     modules: u8,
     arrays: ArrayLines,
     kernels: KernelUses,
@@ -62,11 +62,11 @@ pub struct Uses {
     marks: Vec<[Marks; 2]>,
 }
 
-impl Uses {
+impl UseFinder {
     /// Creates a reader for `program` on a machine with `modules` modules.
-    pub fn new(program: &dyn Program, modules: u8) -> Uses {
+    pub fn new(program: &dyn Program, modules: u8) -> UseFinder {
         let arrays = ArrayLines::of(program);
-        Uses {
+        UseFinder {
             modules,
             marks: arrays.lines.iter().map(|_| [Marks::default(), Marks::default()]).collect(),
             arrays,
@@ -102,8 +102,8 @@ impl Uses {
     }
 }
 
-impl Reader for Uses {
-    fn launch(&mut self, launch: Launch) -> bool {
+impl Reader for UseFinder {
+    fn launch(&mut self, launch: SurveyedLaunch) -> bool {
         self.close();
         let is_new = !self.kernels.contains_key(&launch.kind());
         self.kernels.entry(launch.kind()).or_default();
@@ -207,7 +207,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directed::{Cta, Directed};
+    use crate::directed::{CtaBuilder, DirectedProgram};
     use crate::survey::survey;
     use tombolo_design::scheduling::{CtaCut, Shape};
     use tombolo_types::Order;
@@ -217,8 +217,8 @@ mod tests {
         ranges.iter().map(|&(first, end)| Lines::new(Line(first), Line(end))).collect()
     }
 
-    fn uses(program: &Directed) -> Vec<KernelUse> {
-        let mut uses = Uses::new(program, 2);
+    fn uses(program: &DirectedProgram) -> Vec<KernelUse> {
+        let mut uses = UseFinder::new(program, 2);
         survey(program, CtaCut::Contiguous, Shape::one_gpu(2), &mut [&mut uses]).expect("it decodes");
         let uses = uses.finish();
         (0..program.kernels().len() as u32).map(|kernel| uses[&(kernel, On::All)].clone()).collect()
@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn lines_are_told_by_array_and_module_and_an_atomic_is_both() {
-        let first = Cta::new().warp(|w| {
+        let first = CtaBuilder::new().warp(|w| {
             w.read(0..70).write([10]).atomic([130], Order::WEAK, AtomicResult::Discarded);
         });
-        let second = Cta::new().warp(|w| _ = w.read([69, 3]));
-        let program = Directed::with_arrays(vec![vec![first, second]], &[("a", 0..100), ("b", 128..200)]);
+        let second = CtaBuilder::new().warp(|w| _ = w.read([69, 3]));
+        let program = DirectedProgram::with_arrays(vec![vec![first, second]], &[("a", 0..100), ("b", 128..200)]);
         let [kernel] = &uses(&program)[..] else { panic!("one kernel") };
         let touched = |read, written| LineAccesses { read: set(read), written: set(written) };
         let a =
@@ -241,8 +241,8 @@ mod tests {
 
     #[test]
     fn a_line_of_no_array_is_elsewhere() {
-        let reading = |line| vec![Cta::new().warp(|w| _ = w.read([line]))];
-        let program = Directed::with_arrays(vec![reading(5), reading(100)], &[("a", 0..100)]);
+        let reading = |line| vec![CtaBuilder::new().warp(|w| _ = w.read([line]))];
+        let program = DirectedProgram::with_arrays(vec![reading(5), reading(100)], &[("a", 0..100)]);
         let [inside, outside] = &uses(&program)[..] else { panic!("two kernels") };
         assert!(!inside.elsewhere && outside.elsewhere);
         assert_eq!(inside.on.count(), 1, "one CTA runs on one module");

@@ -7,21 +7,22 @@ use tombolo_types::Ps;
 
 /// Utilisation for one kind of resource, each share relative to the run's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Shares {
+#[serde(rename = "Shares")]
+pub struct UtilizationShares {
     /// Mean share over all resources of this kind, 0 to 1.
     pub mean: f64,
     /// Share for the busiest resource. Writes still draining from memory when the run ended may push it above 1.
     pub highest: f64,
 }
 
-impl Shares {
+impl UtilizationShares {
     /// Shares for resources busy for the given times, in a run that ended at `end`.
-    fn new(times: impl Iterator<Item = Ps>, end: Ps) -> Shares {
+    fn new(times: impl Iterator<Item = Ps>, end: Ps) -> UtilizationShares {
         let (count, sum, most) = times.fold((0_u64, 0, 0), |(count, sum, most), Ps(time)| {
             (count + 1, sum + u128::from(time), u64::max(most, time))
         });
         let whole = end.0.max(1) as f64;
-        Shares { mean: sum as f64 / (whole * count.max(1) as f64), highest: most as f64 / whole }
+        UtilizationShares { mean: sum as f64 / (whole * count.max(1) as f64), highest: most as f64 / whole }
     }
 }
 
@@ -30,19 +31,19 @@ impl Shares {
 #[serde(default)]
 pub struct UtilizationRecord {
     /// Memory channel buses, including turnarounds between reads and writes.
-    pub dram_channels: Shares,
+    pub dram_channels: UtilizationShares,
     /// L2 slice ports: lookups, and bytes in and out.
-    pub l2_slices: Shares,
+    pub l2_slices: UtilizationShares,
     /// Crossbar ports from the slices to each SM.
-    pub crossbar_to_sms: Shares,
+    pub crossbar_to_sms: UtilizationShares,
     /// Crossbar ports from each SM to the slices: bytes for stores and atomics.
-    pub crossbar_from_sms: Shares,
+    pub crossbar_from_sms: UtilizationShares,
 }
 
 impl UtilizationRecord {
     /// Shares over the resources in all modules, for a run that ended at `end`.
     pub(crate) fn new(modules: &[BusyTimes], end: Ps) -> UtilizationRecord {
-        let shares = |of: fn(&BusyTimes) -> &Vec<Ps>| Shares::new(modules.iter().flat_map(of).copied(), end);
+        let shares = |of: fn(&BusyTimes) -> &Vec<Ps>| UtilizationShares::new(modules.iter().flat_map(of).copied(), end);
         UtilizationRecord {
             dram_channels: shares(|busy| &busy.channels),
             l2_slices: shares(|busy| &busy.slices),
@@ -97,9 +98,9 @@ mod tests {
 
     #[test]
     fn shares_are_of_the_time_of_the_run() {
-        let shares = |times: &[u64], end| Shares::new(times.iter().copied().map(Ps), Ps(end));
-        assert_eq!(shares(&[10, 30, 20], 100), Shares { mean: 0.2, highest: 0.3 });
-        assert_eq!(shares(&[], 100), Shares::default());
-        assert_eq!(shares(&[0], 0), Shares::default());
+        let shares = |times: &[u64], end| UtilizationShares::new(times.iter().copied().map(Ps), Ps(end));
+        assert_eq!(shares(&[10, 30, 20], 100), UtilizationShares { mean: 0.2, highest: 0.3 });
+        assert_eq!(shares(&[], 100), UtilizationShares::default());
+        assert_eq!(shares(&[0], 0), UtilizationShares::default());
     }
 }

@@ -5,23 +5,27 @@ use crate::WRONG_INPUT;
 use crate::table::{Cell, Look, Table, count};
 use crate::verdict::Host;
 use serde::Serialize;
-use tombolo_check::verify::{Answer, Comparison, Expected, Verdict};
+use tombolo_check::verify::{ModelOutcomes, ModelVerdict, ObservationComparison, TestVerdict};
 
 /// Outcomes from the model, compared with observations.
 #[derive(Serialize)]
 pub(crate) struct AllowedOutcomes {
     tombolo: &'static str,
-    tests: Vec<Answer>,
+    tests: Vec<ModelOutcomes>,
     /// Number of tests without an answer.
     unanswered: usize,
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    observed: Option<Comparison>,
+    observed: Option<ObservationComparison>,
     host: Host,
 }
 
 impl AllowedOutcomes {
-    pub(crate) fn new(tests: Vec<Answer>, observed: Option<Comparison>, host: Host) -> AllowedOutcomes {
+    pub(crate) fn new(
+        tests: Vec<ModelOutcomes>,
+        observed: Option<ObservationComparison>,
+        host: Host,
+    ) -> AllowedOutcomes {
         let unanswered = tests.iter().filter(|test| !test.is_complete()).count();
         let notes = notes(&tests, unanswered, observed.as_ref());
         AllowedOutcomes { tombolo: env!("CARGO_PKG_VERSION"), tests, unanswered, notes, observed, host }
@@ -64,8 +68,8 @@ impl AllowedOutcomes {
                 table.row(vec![Cell::plain(test.stem()), Cell::plain(""), Cell::new(why, Look::Bad)]);
             }
             let event = match test.expected {
-                Some(Expected::Allowed) => "allowed",
-                Some(Expected::Forbidden) => "forbidden",
+                Some(ModelVerdict::Allowed) => "allowed",
+                Some(ModelVerdict::Forbidden) => "forbidden",
                 None => "",
             };
             for outcome in &test.outcomes {
@@ -85,7 +89,7 @@ fn word(sequential: Option<bool>) -> &'static str {
     }
 }
 
-fn of_comparison(observed: &Comparison, colours: bool) -> String {
+fn of_comparison(observed: &ObservationComparison, colours: bool) -> String {
     let headings = ["test", "placement", "outcome", "observed", "model"];
     let mut table = Table::new(3).with_headings(headings);
     for one in &observed.not_allowed {
@@ -110,8 +114,8 @@ fn of_comparison(observed: &Comparison, colours: bool) -> String {
     )
 }
 
-fn notes(tests: &[Answer], unanswered: usize, observed: Option<&Comparison>) -> Vec<String> {
-    let unreadable = tests.iter().filter(|test| test.verdict == Verdict::Unreadable);
+fn notes(tests: &[ModelOutcomes], unanswered: usize, observed: Option<&ObservationComparison>) -> Vec<String> {
+    let unreadable = tests.iter().filter(|test| test.verdict == TestVerdict::Unreadable);
     let mut notes: Vec<String> = unreadable.filter_map(|test| test.reason.clone()).collect();
     if unanswered > 0 {
         notes.push(format!("{unanswered} of {} tests have no answer (--partial accepts that)", tests.len()));

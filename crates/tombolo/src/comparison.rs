@@ -8,7 +8,7 @@ use errors::Errors;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_report::Document;
-use tombolo_report::document::{self, Chart, ChartKind, Figure, Provenance, Row};
+use tombolo_report::document::{self, Chart, ChartKind, Figure, FigureRow, Provenance};
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{RunRecord, TimeChoice};
 
@@ -230,11 +230,11 @@ impl Comparison {
     }
 
     fn cause_table(&self) -> Table {
-        let mut table = Table::new(2).with_headings(Cause::HEADINGS);
+        let mut table = Table::new(2).with_headings(ExplainingCounters::HEADINGS);
         for workload in &self.workloads {
             let mut name = workload.as_str();
             for design in &self.designs {
-                let cause = self.run(workload, design).map(Cause::of);
+                let cause = self.run(workload, design).map(ExplainingCounters::of);
                 table.row(cause_row(std::mem::take(&mut name), design, cause));
             }
         }
@@ -242,8 +242,9 @@ impl Comparison {
             let mut name = "all";
             for design in &self.designs {
                 let runs = self.workloads.iter().map(|workload| self.run(workload, design));
-                let total =
-                    runs.map(|run| run.map(Cause::of)).try_fold(Cause::default(), |sum, cause| Some(sum.and(cause?)));
+                let total = runs
+                    .map(|run| run.map(ExplainingCounters::of))
+                    .try_fold(ExplainingCounters::default(), |sum, cause| Some(sum.and(cause?)));
                 table.row(cause_row(std::mem::take(&mut name), design, total));
             }
         }
@@ -279,7 +280,7 @@ fn speedup_cell(speedup: Option<f64>, error: Option<Option<f64>>) -> Cell {
     Cell::new(format!("{speedup:.2}{off}"), look)
 }
 
-fn cause_row(workload: &str, design: &str, cause: Option<Cause>) -> Vec<Cell> {
+fn cause_row(workload: &str, design: &str, cause: Option<ExplainingCounters>) -> Vec<Cell> {
     let labels = [Cell::plain(workload), Cell::plain(design)];
     labels.into_iter().chain(cause.map(|cause| cause.cells()).into_iter().flatten()).collect()
 }
@@ -299,7 +300,7 @@ impl Loads {
 
 /// Counters that explain a run's time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cause {
+struct ExplainingCounters {
     l1: Loads,
     l2: Loads,
     inter_gpu_bytes: u64,
@@ -309,7 +310,7 @@ struct Cause {
     dram_bytes: u64,
 }
 
-impl Cause {
+impl ExplainingCounters {
     const HEADINGS: [&'static str; 9] = [
         "workload",
         "design",
@@ -322,10 +323,10 @@ impl Cause {
         "from DRAM",
     ];
 
-    fn of(run: &RunRecord) -> Cause {
+    fn of(run: &RunRecord) -> ExplainingCounters {
         let counter = |name: &str| run.coherence.get(name).copied().unwrap_or(0);
         let causes = ["invalidations_by_store", "invalidations_by_eviction", "invalidations_forwarded"];
-        Cause {
+        ExplainingCounters {
             l1: Loads { hits: run.l1.hits, all: run.l1.loads },
             l2: Loads { hits: run.l2.hits, all: run.l2.loads },
             inter_gpu_bytes: run.inter_gpu_bytes,
@@ -336,8 +337,8 @@ impl Cause {
         }
     }
 
-    fn and(self, other: Cause) -> Cause {
-        Cause {
+    fn and(self, other: ExplainingCounters) -> ExplainingCounters {
+        ExplainingCounters {
             l1: self.l1.and(other.l1),
             l2: self.l2.and(other.l2),
             inter_gpu_bytes: self.inter_gpu_bytes + other.inter_gpu_bytes,
@@ -386,7 +387,7 @@ impl Comparison {
     }
 
     fn figure(&self) -> Figure {
-        let row = |label: &str, speedups: &BTreeMap<String, Option<f64>>, summary| Row {
+        let row = |label: &str, speedups: &BTreeMap<String, Option<f64>>, summary| FigureRow {
             label: label.to_owned(),
             values: self.designs.iter().map(|design| speedups.get(design).copied().flatten()).collect(),
             summary,

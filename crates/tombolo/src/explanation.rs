@@ -5,7 +5,7 @@ use serde::Serialize;
 use tombolo_experiment::explain::{Difference, differences, percent, shares, words};
 use tombolo_report::count;
 use tombolo_system::latency::{LatencyRecord, ServedRecord};
-use tombolo_system::stalls::{SHOWN, StallRecord};
+use tombolo_system::stalls::{SMALLEST_SHOWN_SHARE, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// Maximum number of differences printed for a design. Source: assumed; the document contains all.
@@ -182,7 +182,7 @@ impl Explanation {
         };
         for (index, (class, _)) in self.designs[0].shares.iter().enumerate() {
             let values: Vec<f64> = self.designs.iter().map(|one| one.shares[index].1).collect();
-            if values.iter().any(|value| *value >= SHOWN) {
+            if values.iter().any(|value| *value >= SMALLEST_SHOWN_SHARE) {
                 add(words(class), values);
             }
         }

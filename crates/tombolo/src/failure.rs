@@ -10,7 +10,7 @@ use tombolo_workload::trace::TraceError;
 
 /// An error that ended a command early. Each message names the given value and the allowed values.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CommandFailure {
     /// A machine, a design, a setting or a scale.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -76,11 +76,11 @@ pub(crate) enum Failure {
     Stdout(io::Error),
 }
 
-impl From<StudyError> for Failure {
-    fn from(error: StudyError) -> Failure {
+impl From<StudyError> for CommandFailure {
+    fn from(error: StudyError) -> CommandFailure {
         match error {
-            StudyError::Spec(error) => Failure::Spec(error),
-            StudyError::Store(error) => Failure::Store(error),
+            StudyError::Spec(error) => CommandFailure::Spec(error),
+            StudyError::Store(error) => CommandFailure::Store(error),
         }
     }
 }
@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_says_so_of_itself_alone() {
-        let failure = Failure::File { path: "out.json".into(), action: "write", error: io::Error::other("full") };
+        let failure =
+            CommandFailure::File { path: "out.json".into(), action: "write", error: io::Error::other("full") };
         assert_eq!(failure.to_string(), "out.json: cannot write: full; nothing was written to it");
     }
 }

@@ -1,6 +1,6 @@
 //! Machine, designs, settings and scale: from the command line to checked configurations.
 
-use crate::failure::{Failure, did_you_mean};
+use crate::failure::{CommandFailure, did_you_mean};
 use crate::output::complain;
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, apply, design};
@@ -44,7 +44,7 @@ impl MachineArguments {
     }
 
     /// Scales `whole`, the machine described by the user. Prints a note if the scale differs from the requested scale.
-    pub(crate) fn scaled(&self, whole: &MachineConfig) -> Result<MachineConfig, Failure> {
+    pub(crate) fn scaled(&self, whole: &MachineConfig) -> Result<MachineConfig, CommandFailure> {
         scaled(self.scale, whole)
     }
 
@@ -52,7 +52,7 @@ impl MachineArguments {
     pub(crate) fn described(
         &self,
         designs: &[String],
-    ) -> Result<(Description<MachineConfig>, Vec<Description<DesignConfig>>), Failure> {
+    ) -> Result<(Description<MachineConfig>, Vec<Description<DesignConfig>>), CommandFailure> {
         self.described_from(designs, &[])
     }
 
@@ -61,7 +61,7 @@ impl MachineArguments {
         &self,
         designs: &[String],
         before: &[&str],
-    ) -> Result<(Description<MachineConfig>, Vec<Description<DesignConfig>>), Failure> {
+    ) -> Result<(Description<MachineConfig>, Vec<Description<DesignConfig>>), CommandFailure> {
         let mut machine = machine(&self.machine)?;
         let mut described = designs.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
         apply(before, &mut machine, &mut described)?;
@@ -70,7 +70,7 @@ impl MachineArguments {
     }
 
     /// Returns the machine and `designs`, all checked.
-    pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, Failure> {
+    pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, CommandFailure> {
         let (machine, described) = self.described(designs)?;
         let machine = Arc::new(self.scaled(&machine.check()?)?);
         let designs = described.iter().map(|one| one.check()).collect::<Result<Vec<_>, _>>()?;
@@ -82,7 +82,7 @@ impl MachineArguments {
 
 /// Scales `whole` to the scale nearest to `asked` that leaves modules with whole SMs. Prints a note if the two scales
 /// differ.
-pub(crate) fn scaled(asked: Scale, whole: &MachineConfig) -> Result<MachineConfig, Failure> {
+pub(crate) fn scaled(asked: Scale, whole: &MachineConfig) -> Result<MachineConfig, CommandFailure> {
     let (sms, name) = (whole.topology.sms_per_module, &whole.name);
     let scale = asked.with_whole_sms([sms]);
     if scale != asked {
@@ -95,12 +95,12 @@ pub(crate) fn scaled(asked: Scale, whole: &MachineConfig) -> Result<MachineConfi
 
 /// Returns the index of the baseline `asked` among the designs `names`, whose command-line spelling is `given`. The
 /// first design is the default.
-pub(crate) fn baseline(asked: Option<&str>, given: &[String], names: &[String]) -> Result<usize, Failure> {
+pub(crate) fn baseline(asked: Option<&str>, given: &[String], names: &[String]) -> Result<usize, CommandFailure> {
     let Some(asked) = asked else { return Ok(0) };
     given.iter().zip(names).position(|(given, name)| given == asked || name == asked).ok_or_else(|| {
         let hint = did_you_mean(&near(asked, names.iter().map(String::as_str)));
         let reason = format!("not one of --designs{hint}; these are {}", names.join(", "));
-        Failure::Argument { flag: "--baseline", value: asked.to_owned(), reason }
+        CommandFailure::Argument { flag: "--baseline", value: asked.to_owned(), reason }
     })
 }
 
@@ -117,12 +117,12 @@ pub(crate) fn print_notes(designs: &[Description<DesignConfig>]) -> Vec<String> 
 }
 
 /// Returns an error if a name occurs twice, because results are identified by name.
-pub(crate) fn refuse_twice<'a>(flag: &'static str, names: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+pub(crate) fn refuse_twice<'a>(flag: &'static str, names: impl Iterator<Item = &'a str>) -> Result<(), CommandFailure> {
     let mut seen = Vec::new();
     for name in names {
         if seen.contains(&name) {
             let reason = "given twice; results go by name".to_owned();
-            return Err(Failure::Argument { flag, value: name.to_owned(), reason });
+            return Err(CommandFailure::Argument { flag, value: name.to_owned(), reason });
         }
         seen.push(name);
     }

@@ -1,6 +1,6 @@
 //! Standard output, which may close early, and files written atomically: complete, or not at all.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::provenance::WithProvenance;
 use serde::Serialize;
 use std::fs;
@@ -29,18 +29,18 @@ impl OutputArguments {
     }
 
     /// Returns an error if `flag` writes to the file already named by `--out`.
-    pub(crate) fn refuse_same(&self, flag: &'static str, other: &Path) -> Result<(), Failure> {
+    pub(crate) fn refuse_same(&self, flag: &'static str, other: &Path) -> Result<(), CommandFailure> {
         match &self.out {
             Some(out) if out == other => {
                 let value = other.display().to_string();
-                Err(Failure::Argument { flag, value, reason: "--out writes the same file".to_owned() })
+                Err(CommandFailure::Argument { flag, value, reason: "--out writes the same file".to_owned() })
             }
             Some(_) | None => Ok(()),
         }
     }
 
     /// Returns an error, before any work starts, if the file is not writable or is among `inputs`.
-    pub(crate) fn check<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Result<(), Failure> {
+    pub(crate) fn check<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Result<(), CommandFailure> {
         let Some(out) = &self.out else { return Ok(()) };
         refuse_input("--out", out, inputs)?;
         probe(out)
@@ -53,7 +53,7 @@ impl OutputArguments {
         provenance: Provenance,
         whole: bool,
         text: impl FnOnce(bool) -> String,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let answer = &WithProvenance { answer, provenance };
         match &self.out {
             Some(path) if whole => write_whole(path, json(answer).as_bytes())?,
@@ -65,7 +65,11 @@ impl OutputArguments {
 }
 
 /// Prints `answer` as JSON, or otherwise the result of `text`, whose argument is true if colours are allowed.
-pub(crate) fn show<T: Serialize>(as_json: bool, answer: &T, text: impl FnOnce(bool) -> String) -> Result<(), Failure> {
+pub(crate) fn show<T: Serialize>(
+    as_json: bool,
+    answer: &T,
+    text: impl FnOnce(bool) -> String,
+) -> Result<(), CommandFailure> {
     if as_json { print(&json(answer)) } else { print(&text(colours_welcome())) }
 }
 
@@ -76,12 +80,12 @@ fn json<T: Serialize>(answer: &T) -> String {
     text
 }
 
-fn print(text: &str) -> Result<(), Failure> {
+fn print(text: &str) -> Result<(), CommandFailure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // The reader closed the pipe; this is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.map_err(Failure::Stdout),
+        done => done.map_err(CommandFailure::Stdout),
     }
 }
 
@@ -116,8 +120,8 @@ fn is_special(path: &Path) -> bool {
 }
 
 /// Opens a special file without waiting for a reader: a pipe without a reader is an error.
-fn open_special(path: &Path) -> Result<fs::File, Failure> {
-    let failed = |error| Failure::File { path: path.to_owned(), action: "write", error };
+fn open_special(path: &Path) -> Result<fs::File, CommandFailure> {
+    let failed = |error| CommandFailure::File { path: path.to_owned(), action: "write", error };
     let mut options = fs::File::options();
     options.write(true);
     #[cfg(unix)]
@@ -148,7 +152,7 @@ fn no_reader(error: &io::Error) -> bool {
 }
 
 /// Returns an error if `path` is not writable: an early error is better than an error after the run.
-pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
+pub(crate) fn probe(path: &Path) -> Result<(), CommandFailure> {
     if !is_special(path) {
         return TemporaryFile::beside(path).map(drop);
     }
@@ -158,7 +162,7 @@ pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
 }
 
 /// Returns the file opened by [`probe`] at `path`, or opens the file if it is not open.
-fn special(path: &Path) -> Result<fs::File, Failure> {
+fn special(path: &Path) -> Result<fs::File, CommandFailure> {
     let mut held = OPEN_SPECIAL_FILES.lock().unwrap_or_else(PoisonError::into_inner);
     match held.iter().position(|(known, _)| known == path) {
         Some(at) => Ok(held.swap_remove(at).1),
@@ -171,19 +175,19 @@ pub(crate) fn refuse_input<P: AsRef<Path>>(
     flag: &'static str,
     out: &Path,
     inputs: impl IntoIterator<Item = P>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let Ok(written) = fs::canonicalize(out) else { return Ok(()) };
     let is_it = |input: P| fs::canonicalize(input).is_ok_and(|read| read.is_file() && read == written);
     if inputs.into_iter().any(is_it) {
         let reason = "the command reads this file".to_owned();
-        return Err(Failure::Argument { flag, value: out.display().to_string(), reason });
+        return Err(CommandFailure::Argument { flag, value: out.display().to_string(), reason });
     }
     Ok(())
 }
 
 /// Writes `bytes` to `path` atomically: readers see the old file or the new file, never a partial file.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
+    let failed = |action| move |error| CommandFailure::File { path: path.to_owned(), action, error };
     if is_special(path) {
         return special(path)?.write_all(bytes).map_err(failed("write"));
     }
@@ -212,8 +216,8 @@ const INTERRUPTED: i32 = 130;
 
 impl TemporaryFile {
     /// Creates a temporary location for the final file `path`, which must be writable.
-    pub(crate) fn beside(path: &Path) -> Result<TemporaryFile, Failure> {
-        let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
+    pub(crate) fn beside(path: &Path) -> Result<TemporaryFile, CommandFailure> {
+        let failed = |action| move |error| CommandFailure::File { path: path.to_owned(), action, error };
         let refused = |kind, text: &str| Err(failed("write")(io::Error::new(kind, text)));
         match fs::metadata(path) {
             Ok(found) if !found.is_file() => return refused(io::ErrorKind::InvalidInput, "it is not a file"),
@@ -239,8 +243,8 @@ impl TemporaryFile {
     }
 
     /// Moves the complete file to its final location.
-    pub(crate) fn commit(self) -> Result<(), Failure> {
-        let failed = |error| Failure::File { path: self.path.clone(), action: "put in place", error };
+    pub(crate) fn commit(self) -> Result<(), CommandFailure> {
+        let failed = |error| CommandFailure::File { path: self.path.clone(), action: "put in place", error };
         fs::rename(self.part(), &self.path).map_err(failed)
     }
 }

@@ -1,17 +1,17 @@
 //! Experiments requested on the command line without a file: `compare` into a folder, and `sweep --vary`.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use std::path::{MAIN_SEPARATOR, Path};
 use tombolo_experiment::{ExperimentRequest, ScaleChoice, SpecError, Study};
 use tombolo_machine::Scale;
 
 /// Builds the study described by `asked`; errors name the command-line flag.
-pub(crate) fn study(asked: &ExperimentRequest, choice: ScaleChoice) -> Result<Study, Failure> {
+pub(crate) fn study(asked: &ExperimentRequest, choice: ScaleChoice) -> Result<Study, CommandFailure> {
     Study::of_request(asked, choice).map_err(|error| of_flag(asked, error))
 }
 
 /// Converts an error in the file of `asked` to an error about the flag that supplied the value.
-fn of_flag(asked: &ExperimentRequest, error: SpecError) -> Failure {
+fn of_flag(asked: &ExperimentRequest, error: SpecError) -> CommandFailure {
     let SpecError::Value { file, key, value, reason, .. } = error else { return error.into() };
     let is_varied = |(path, values): &(String, Vec<String>)| {
         *path == value || values.iter().any(|one| format!("{path}={one}") == value)
@@ -25,7 +25,7 @@ fn of_flag(asked: &ExperimentRequest, error: SpecError) -> Failure {
         "set" => "--set",
         _ => return SpecError::Value { file, line: 1, key, value, reason }.into(),
     };
-    Failure::Argument { flag, value, reason }
+    CommandFailure::Argument { flag, value, reason }
 }
 
 /// Converts a scale to a study's scale choice.

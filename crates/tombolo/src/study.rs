@@ -1,7 +1,7 @@
 //! Code shared between `reproduce` and `sweep`: arguments, interrupts, and printed output.
 
 use crate::WRONG_INPUT;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::{complain, show};
 use crate::progress::Progress;
 use crate::provenance::provenance;
@@ -10,7 +10,7 @@ use crate::threads::ThreadsArgument;
 use crate::time_argument::TimeArgument;
 use std::path::Path;
 use std::process::ExitCode;
-use tombolo_experiment::{Options, ScaleChoice, Shard, Study, StudyOutcome};
+use tombolo_experiment::{ScaleChoice, Shard, Study, StudyOptions, StudyOutcome};
 use tombolo_machine::Scale;
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};
@@ -58,7 +58,7 @@ fn scale(text: &str) -> Result<ScaleChoice, String> {
 
 impl StudyArguments {
     /// Runs `study` into the folder `out` and prints the results. Returns status 2 if a point gave no result.
-    pub(crate) fn execute(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<ExitCode, CommandFailure> {
         tell_when_interrupted(out);
         match self.run(study, out, shard)? {
             StudyOutcome::Shard(failures) if failures.is_empty() => Ok(ExitCode::SUCCESS),
@@ -71,7 +71,7 @@ impl StudyArguments {
     }
 
     /// Runs studies in sequence, each into a folder with its name inside `out`, and prints all results.
-    pub(crate) fn execute_all(&self, studies: &[Study], out: &Path) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute_all(&self, studies: &[Study], out: &Path) -> Result<ExitCode, CommandFailure> {
         tell_when_interrupted(out);
         let folders = studies.iter().map(|study| out.join(study.name()));
         let mut documents = Vec::new();
@@ -88,9 +88,9 @@ impl StudyArguments {
     }
 
     /// Runs a study and reports the points without a result.
-    fn run(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<StudyOutcome, Failure> {
+    fn run(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<StudyOutcome, CommandFailure> {
         let progress = Progress::new(study.count(self.robust)?);
-        let options = Options {
+        let options = StudyOptions {
             out,
             threads: self.threads.count(),
             robust: self.robust,
@@ -111,11 +111,11 @@ impl StudyArguments {
     }
 
     /// Refuses `--json` and `--strict` if `flag` with `value` makes no document.
-    pub(crate) fn refuse_answers(&self, flag: &'static str, value: &str) -> Result<(), Failure> {
+    pub(crate) fn refuse_answers(&self, flag: &'static str, value: &str) -> Result<(), CommandFailure> {
         let given = [(self.json, "--json"), (self.strict, "--strict")];
         let Some((_, vain)) = given.into_iter().find(|(given, _)| *given) else { return Ok(()) };
         let reason = format!("it makes no document: leave {vain} out");
-        Err(Failure::Argument { flag, value: value.to_owned(), reason })
+        Err(CommandFailure::Argument { flag, value: value.to_owned(), reason })
     }
 
     fn status(&self, documents: &[Document]) -> ExitCode {

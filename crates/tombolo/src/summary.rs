@@ -2,16 +2,16 @@
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
 use tombolo_experiment::explain::words;
-use tombolo_experiment::workload::Source;
-use tombolo_system::checker::{Checked, Place, Violation};
+use tombolo_experiment::workload::PreparedProgram;
+use tombolo_system::checker::{CheckReport, Violation, ViolationSite};
 use tombolo_system::elision::ElisionRecord;
 use tombolo_system::iteration::IterationRecord;
 use tombolo_system::latency::{LatencyRecord, ServedRecord};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
-use tombolo_system::stalls::{SHOWN, StallRecord};
-use tombolo_system::utilization::{Shares, UtilizationRecord};
+use tombolo_system::stalls::{SMALLEST_SHOWN_SHARE, StallRecord};
+use tombolo_system::utilization::{UtilizationRecord, UtilizationShares};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// Selects the printed parts of a run.
@@ -24,7 +24,7 @@ pub(crate) struct SummaryOptions {
 }
 
 /// Formats the most important results for a run of `source`.
-pub(crate) fn text(run: &RunRecord, source: &Source, shown: SummaryOptions, colours: bool) -> String {
+pub(crate) fn text(run: &RunRecord, source: &PreparedProgram, shown: SummaryOptions, colours: bool) -> String {
     let RunRecord { workload, machine, design, scale, .. } = run;
     let taken = match &source.adjusted[..] {
         [] => String::new(),
@@ -57,8 +57,8 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: SummaryOptions, colo
 }
 
 /// Formats the check results for loads.
-fn values(check: &Checked) -> String {
-    let Checked { loads, stores, violations, first, places } = check;
+fn values(check: &CheckReport) -> String {
+    let CheckReport { loads, stores, violations, first, places } = check;
     let mut text = format!(
         "checked {} loads against {} stores: {}\n",
         count(*loads),
@@ -75,7 +75,7 @@ fn values(check: &Checked) -> String {
     if !places.is_empty() {
         text.push_str("where:\n");
     }
-    for Place { array, module, launch, bytes: [from, to], violations } in places {
+    for ViolationSite { array, module, launch, bytes: [from, to], violations } in places {
         let array = array.as_deref().unwrap_or("addresses of no array");
         let loads = count(*violations);
         text.push_str(&format!("  {array}, bytes {from} to {to}: {module}, kernel launch {launch}, {loads} loads\n"));
@@ -255,7 +255,7 @@ fn in_use(utilization: &UtilizationRecord) -> String {
         ("crossbars to SMs", crossbar_to_sms),
         ("crossbars from SMs", crossbar_from_sms),
     ];
-    let told = kinds.map(|(kind, Shares { mean, highest })| {
+    let told = kinds.map(|(kind, UtilizationShares { mean, highest })| {
         format!("{kind} {:.1} % (busiest {:.1} %)", 100.0 * mean, 100.0 * highest)
     });
     told.join(", ")
@@ -278,14 +278,14 @@ fn slots(run: &RunRecord) -> Table {
     let queued = stalls.queued.unwrap_or_default().named();
     let mut table = Table::new(1).with_headings(["warp-slot cycles", &*count(stalls.warp_slot_cycles)]);
     for (class, cycles) in stalls.named() {
-        if stalls.share(cycles) >= SHOWN {
+        if stalls.share(cycles) >= SMALLEST_SHOWN_SHARE {
             table.row(vec![Cell::plain(words(class)), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
         }
         let queues = queued
             .iter()
             .filter(|(name, _)| *name == class)
             .flat_map(|(_, queues)| [("links", queues.link), ("slices", queues.slice), ("memory", queues.dram)]);
-        for (queue, cycles) in queues.filter(|(_, cycles)| stalls.share(*cycles) >= SHOWN) {
+        for (queue, cycles) in queues.filter(|(_, cycles)| stalls.share(*cycles) >= SMALLEST_SHOWN_SHARE) {
             let name = format!("of that, queues of {queue}");
             table.row(vec![Cell::plain(name), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
         }
@@ -309,7 +309,7 @@ fn loads(latency: &LatencyRecord) -> Table {
 fn legs(latency: &LatencyRecord) -> Table {
     let mut table = Table::new(2).with_headings(["loads served by", "legs of the mean"]);
     for (name, ServedRecord { mean_ns, legs_ns, .. }) in served(latency) {
-        let legs = legs_ns.named().into_iter().filter(|(_, leg)| *leg >= SHOWN * mean_ns);
+        let legs = legs_ns.named().into_iter().filter(|(_, leg)| *leg >= SMALLEST_SHOWN_SHARE * mean_ns);
         let legs = legs.map(|(leg, time)| format!("{} {:.1} %", leg.replace('_', " "), 100.0 * time / mean_ns));
         let legs = legs.collect::<Vec<_>>().join(", ");
         table.row(vec![Cell::plain(name.replace('_', " ")), Cell::plain(legs)]);

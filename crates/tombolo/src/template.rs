@@ -1,6 +1,6 @@
 //! Starting files: a machine or a design with every key, and the source of a workload.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use serde::Serialize;
 use serde_json::Value;
 use tombolo_machine::{Described, Description, Form, Key, ResolvedValue};
@@ -11,7 +11,7 @@ const COLUMNS: usize = 120;
 
 /// Returns the text of a file called `name` that builds on the preset `base` without any change. Each key appears in a
 /// comment with its meaning, its allowed values, its default, and the value from the base.
-pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> Result<String, Failure> {
+pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> Result<String, CommandFailure> {
     let description = Description::<T>::named(base)?;
     let checked = serde_json::to_value(description.check()?).expect("its keys are strings");
     let kind = T::KIND;

@@ -1,6 +1,6 @@
 //! Thread count, and parallel execution for work items. No result depends on the number.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -26,8 +26,8 @@ impl ThreadsArgument {
 pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
-    work: impl Fn(&T) -> Result<R, Failure> + Sync,
-) -> Result<Vec<R>, Failure> {
+    work: impl Fn(&T) -> Result<R, CommandFailure> + Sync,
+) -> Result<Vec<R>, CommandFailure> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
     let error = OnceLock::new();

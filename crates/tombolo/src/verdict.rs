@@ -3,9 +3,9 @@
 use crate::WRONG_INPUT;
 use crate::table::{Cell, Look, Table, count};
 use serde::Serialize;
-use tombolo_attack::{Failing, NotRun, TimedReport};
+use tombolo_attack::{FailingRun, SkippedTests, TimedReport};
 use tombolo_check::verify::mutants::MutantReport;
-use tombolo_check::verify::{DesignReport, Event, Expected, TestReport, Verdict};
+use tombolo_check::verify::{DesignReport, EventReachability, ModelVerdict, TestReport, TestVerdict};
 
 /// Result of a check.
 #[derive(Serialize)]
@@ -36,10 +36,10 @@ impl Verification {
         let count = |verdict| designs.iter().map(|design| design.count(verdict)).sum();
         Verification {
             tombolo: env!("CARGO_PKG_VERSION"),
-            violations: count(Verdict::Violation),
-            bounded: count(Verdict::Bounded),
-            unsupported: count(Verdict::Unsupported),
-            unreadable: count(Verdict::Unreadable),
+            violations: count(TestVerdict::Violation),
+            bounded: count(TestVerdict::Bounded),
+            unsupported: count(TestVerdict::Unsupported),
+            unreadable: count(TestVerdict::Unreadable),
             notes: notes(&designs),
             designs,
             mutants,
@@ -119,7 +119,7 @@ impl Verification {
     fn traces(&self, colours: bool) -> String {
         let mut text = String::new();
         for design in &self.designs {
-            for test in design.tests.iter().filter(|test| test.verdict == Verdict::Violation) {
+            for test in design.tests.iter().filter(|test| test.verdict == TestVerdict::Violation) {
                 let title = format!("{} under {}", test.name, design.design);
                 text.push_str(&format!("\n{}\n", Look::Bad.paint(&title, colours)));
                 text.push_str(test.program.as_deref().unwrap_or_default());
@@ -130,11 +130,11 @@ impl Verification {
     }
 
     fn sums(&self, colours: bool) -> String {
-        let words = Verdict::ALL.iter().map(|verdict| verdict.word());
+        let words = TestVerdict::ALL.iter().map(|verdict| verdict.word());
         let mut table = Table::new(1).with_headings(["design", "tests"].into_iter().chain(words).chain(["states"]));
         for design in &self.designs {
             let mut cells = vec![Cell::plain(&design.design), Cell::plain(design.tests.len().to_string())];
-            cells.extend(Verdict::ALL.iter().map(|verdict| Cell::plain(design.count(*verdict).to_string())));
+            cells.extend(TestVerdict::ALL.iter().map(|verdict| Cell::plain(design.count(*verdict).to_string())));
             cells.push(Cell::plain(count(design.tests.iter().map(|test| test.states).sum())));
             table.row(cells);
         }
@@ -145,9 +145,9 @@ impl Verification {
 /// Builds the notes from the tests of the first design, because a test is read once for all designs.
 fn notes(designs: &[DesignReport]) -> Vec<String> {
     let tests = designs.first().map_or(&[][..], |design| &design.tests);
-    let of = |verdict: Verdict| tests.iter().filter(move |test| test.verdict == verdict);
-    let mut notes: Vec<String> = of(Verdict::Unreadable).filter_map(|test| test.reason.clone()).collect();
-    let (unreadable, unsupported) = (notes.len(), of(Verdict::Unsupported).count());
+    let of = |verdict: TestVerdict| tests.iter().filter(move |test| test.verdict == verdict);
+    let mut notes: Vec<String> = of(TestVerdict::Unreadable).filter_map(|test| test.reason.clone()).collect();
+    let (unreadable, unsupported) = (notes.len(), of(TestVerdict::Unsupported).count());
     if unreadable + unsupported > 0 {
         let (all, left_out) = (tests.len(), unreadable + unsupported);
         let what = if left_out == 1 { "test was" } else { "tests were" };
@@ -158,22 +158,24 @@ fn notes(designs: &[DesignReport]) -> Vec<String> {
 }
 
 fn is_notable(test: &TestReport) -> bool {
-    !matches!(test.verdict, Verdict::Ok | Verdict::NotPromised)
+    !matches!(test.verdict, TestVerdict::Ok | TestVerdict::NotPromised)
 }
 
 fn line(design: &str, test: &TestReport) -> Vec<Cell> {
     let look = match test.verdict {
-        Verdict::Ok => Look::Good,
-        Verdict::Violation => Look::Bad,
-        Verdict::Bounded | Verdict::Unsupported | Verdict::Unreadable | Verdict::NotPromised => Look::Plain,
+        TestVerdict::Ok => Look::Good,
+        TestVerdict::Violation => Look::Bad,
+        TestVerdict::Bounded | TestVerdict::Unsupported | TestVerdict::Unreadable | TestVerdict::NotPromised => {
+            Look::Plain
+        }
     };
     let event = match test.event {
-        Event::Reached => "reached",
-        Event::Unreached => "unreached",
+        EventReachability::Reached => "reached",
+        EventReachability::Unreached => "unreached",
     };
     let expected = match test.expected {
-        Some(Expected::Allowed) => "allowed",
-        Some(Expected::Forbidden) => "forbidden",
+        Some(ModelVerdict::Allowed) => "allowed",
+        Some(ModelVerdict::Forbidden) => "forbidden",
         None => "",
     };
     let verdict = match &test.reason {
@@ -238,7 +240,7 @@ fn of_timed(reports: &[TimedReport], colours: bool) -> String {
     }
     let mut text = format!("\n{}", table.render(colours));
     for report in reports {
-        for NotRun { reason, tests } in &report.not_run {
+        for SkippedTests { reason, tests } in &report.not_run {
             text.push_str(&format!("{}: {tests} tests are not run: {reason}\n", report.design));
         }
         if let Some(first) = &report.first {
@@ -249,8 +251,8 @@ fn of_timed(reports: &[TimedReport], colours: bool) -> String {
 }
 
 /// Formats a wrong run after minimisation.
-fn of_failing(design: &str, failing: &Failing, colours: bool) -> String {
-    let Failing { test, seed, seen_as, small, program, setup, trace } = failing;
+fn of_failing(design: &str, failing: &FailingRun, colours: bool) -> String {
+    let FailingRun { test, seed, seen_as, small, program, setup, trace } = failing;
     let title = Look::Bad.paint(&format!("{test} under {design}, run {seed}: {seen_as}"), colours);
     let again = format!("alone: --timed 1 --seed {seed} --design {design}, with the same tests");
     format!("\n{title}\n{again}; made small, {small}\n{program}{setup}{trace}")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A measured time and the corresponding simulated time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct TimeComparison {
     /// Benchmark.
     pub benchmark: String,
     /// Size, as given in the table.
@@ -52,7 +52,7 @@ pub struct Summary {
     pub benchmarks: BTreeMap<String, Errors>,
 }
 
-impl Row {
+impl TimeComparison {
     /// |simulated - measured| over the smaller time.
     pub fn symmetric(&self) -> f64 {
         (self.simulated_ms - self.measured_ms).abs() / self.simulated_ms.min(self.measured_ms)
@@ -61,14 +61,15 @@ impl Row {
 
 impl Errors {
     /// Computes the error statistics for `rows`.
-    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Errors {
-        let rows: Vec<&Row> = rows.into_iter().collect();
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a TimeComparison>) -> Errors {
+        let rows: Vec<&TimeComparison> = rows.into_iter().collect();
         let measured: f64 = rows.iter().map(|row| row.measured_ms).sum();
         let apart: f64 = rows.iter().map(|row| (row.simulated_ms - row.measured_ms).abs()).sum();
         let symmetric: f64 = rows.iter().map(|row| row.symmetric()).sum();
         let worst = rows.iter().max_by(|a, b| a.symmetric().total_cmp(&b.symmetric()));
         let one = rows.iter().all(|row| row.benchmark == rows[0].benchmark);
-        let named = |row: &&Row| if one { row.size.clone() } else { format!("{} {}", row.benchmark, row.size) };
+        let named =
+            |row: &&TimeComparison| if one { row.size.clone() } else { format!("{} {}", row.benchmark, row.size) };
         Errors {
             worst: worst.map_or(0.0, |row| row.symmetric()),
             worst_row: worst.map_or_else(String::new, named),
@@ -81,10 +82,10 @@ impl Errors {
 }
 
 /// Slope of simulated over measured times, for the longer half of `rows` by measured time.
-fn slope(mut rows: Vec<&Row>) -> Option<f64> {
+fn slope(mut rows: Vec<&TimeComparison>) -> Option<f64> {
     rows.sort_by(|a, b| a.measured_ms.total_cmp(&b.measured_ms));
     let long = &rows[rows.len() / 2..];
-    let mean = |of: fn(&Row) -> f64| long.iter().map(|row| of(row)).sum::<f64>() / long.len() as f64;
+    let mean = |of: fn(&TimeComparison) -> f64| long.iter().map(|row| of(row)).sum::<f64>() / long.len() as f64;
     let (measured, simulated) = (mean(|row| row.measured_ms), mean(|row| row.simulated_ms));
     let spread: f64 = long.iter().map(|row| (row.measured_ms - measured).powi(2)).sum();
     let along: f64 = long.iter().map(|row| (row.measured_ms - measured) * (row.simulated_ms - simulated)).sum();
@@ -93,8 +94,8 @@ fn slope(mut rows: Vec<&Row>) -> Option<f64> {
 
 impl Summary {
     /// Computes the error summary for `rows`.
-    pub fn of(rows: &[Row]) -> Summary {
-        let mut benchmarks: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
+    pub fn of(rows: &[TimeComparison]) -> Summary {
+        let mut benchmarks: BTreeMap<String, Vec<&TimeComparison>> = BTreeMap::new();
         for row in rows {
             benchmarks.entry(row.benchmark.clone()).or_default().push(row);
         }
@@ -109,8 +110,8 @@ impl Summary {
 mod tests {
     use super::*;
 
-    fn row(benchmark: &str, measured_ms: f64, simulated_ms: f64) -> Row {
-        Row {
+    fn row(benchmark: &str, measured_ms: f64, simulated_ms: f64) -> TimeComparison {
+        TimeComparison {
             benchmark: benchmark.into(),
             size: format!("{measured_ms}"),
             measured_ms,
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn unsound_rows_are_judged_with_and_without() {
-        let unsound = Row { sound: false, ..row("a", 1.0, 9.0) };
+        let unsound = TimeComparison { sound: false, ..row("a", 1.0, 9.0) };
         let summary = Summary::of(&[row("a", 1.0, 1.0), unsound]);
         assert_eq!((summary.overall.mean_symmetric, summary.sound.map(|of| of.mean_symmetric)), (4.0, Some(0.0)));
         assert_eq!(Summary::of(&[row("a", 1.0, 1.0)]).sound, None);

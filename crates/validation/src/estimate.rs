@@ -13,11 +13,11 @@ use thiserror::Error;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_system::record::KernelRecord;
-use tombolo_system::{Projection, Resident, RunError, RunSpec, run_warm, sample};
+use tombolo_system::{Projection, ResidentLines, RunError, RunSpec, run_with_resident, sample};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
 use tombolo_types::{Line, LineSize, Rate};
 use tombolo_workload::bench::{Mode, Request, WorkloadError, find, record};
-use tombolo_workload::record::{Part, RecordOptions, Recording, Spent};
+use tombolo_workload::record::{LaunchDurations, LaunchWeights, RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::ArrayInfo;
 
@@ -87,13 +87,13 @@ pub struct Estimator {
 }
 
 /// Projection for the parts, if the result is a valid time.
-fn projected(parts: &[Part], spent: &[Spent]) -> Result<Projection, EstimateError> {
-    let projection = Projection::of(parts, spent);
+fn projected(parts: &[LaunchWeights], durations: &[LaunchDurations]) -> Result<Projection, EstimateError> {
+    let projection = Projection::of(parts, durations);
     if projection.time_s < 0.0 { Err(EstimateError::Projection(projection.time_s)) } else { Ok(projection) }
 }
 
 /// Only a recording's launches, preceded by launches for warming the caches.
-struct Launches {
+struct WarmedLaunches {
     recording: Recording,
     commands: Vec<Command>,
 }
@@ -102,8 +102,8 @@ struct Launches {
 /// only the last launch is repeated, for samples all launches. Source: assumed: a second of simulation.
 const WARM_INSTRUCTIONS: u64 = 300_000;
 
-impl Launches {
-    fn new(recording: Recording, warms: bool) -> Launches {
+impl WarmedLaunches {
+    fn new(recording: Recording, warms: bool) -> WarmedLaunches {
         let launches = recording.commands().iter().filter(|command| matches!(command, Command::Launch { .. }));
         let mut commands: Vec<Command> = launches.cloned().collect();
         let again = match commands.len() {
@@ -113,11 +113,11 @@ impl Launches {
         if warms {
             commands.splice(0..0, commands[commands.len() - again..].to_vec());
         }
-        Launches { recording, commands }
+        WarmedLaunches { recording, commands }
     }
 }
 
-impl Program for Launches {
+impl Program for WarmedLaunches {
     fn name(&self) -> &str {
         self.recording.name()
     }
@@ -155,16 +155,16 @@ impl Estimator {
         let footprint: u64 = recording.arrays().iter().map(|array| array.bytes).sum();
         let warms = footprint <= self.machine.l2.bytes * self.machine.topology.modules() as u64;
         let resident = self.resident(&recording)?;
-        let program = Arc::new(Launches::new(recording, warms));
+        let program = Arc::new(WarmedLaunches::new(recording, warms));
         let kernels = if parts.is_empty() {
             Vec::new()
         } else {
             let (machine, design) = (Arc::clone(&self.machine), self.design.clone());
-            run_warm(&RunSpec { machine, design, program, pages: None, threads: 1 }, &resident)?.kernels
+            run_with_resident(&RunSpec { machine, design, program, pages: None, threads: 1 }, &resident)?.kernels
         };
         let last = &kernels[kernels.len() - parts.len()..];
-        let spent: Vec<_> = last.iter().map(KernelRecord::spent).collect();
-        let Projection { time_s, error_s } = projected(&parts, &spent)?;
+        let durations: Vec<_> = last.iter().map(KernelRecord::durations).collect();
+        let Projection { time_s, error_s } = projected(&parts, &durations)?;
         let time_s = time_s + self.launching(launches, &case.body) + self.copying(&case.body);
         Ok(Estimate { time_s, sampled, error_s })
     }
@@ -183,7 +183,7 @@ impl Estimator {
 
     /// Contents of the memory-side caches after a run: all arrays, or the end of each array. Arrays are walked in
     /// parallel, in the manner of kernels.
-    fn resident(&self, recording: &Recording) -> Result<Vec<Resident>, StreamError> {
+    fn resident(&self, recording: &Recording) -> Result<Vec<ResidentLines>, StreamError> {
         let line = self.machine.line.bytes();
         let written = written(recording)?;
         let lines = |array: &ArrayInfo| array.bytes.div_ceil(line);
@@ -196,7 +196,7 @@ impl Estimator {
                 let kept = if all <= room { lines } else { share(lines, room, all) };
                 let (from, to) = (share(kept, step, STEPS), share(kept, step + 1, STEPS));
                 let first = Line(recording.line_size().line_of(array.base).0 + lines - kept + from);
-                resident.push(Resident { first, lines: to - from, dirty: written.contains(&index) });
+                resident.push(ResidentLines { first, lines: to - from, dirty: written.contains(&index) });
             }
         }
         Ok(resident)
@@ -264,7 +264,7 @@ fn written(recording: &Recording) -> Result<BTreeSet<usize>, StreamError> {
 mod tests {
     use super::*;
     use crate::suite::case;
-    use tombolo_workload::record::Counts;
+    use tombolo_workload::record::TimeWeights;
 
     fn estimator(samples: bool) -> Estimator {
         let mut described = tombolo_machine::machine("mi300a").unwrap();
@@ -295,18 +295,18 @@ mod tests {
 
     #[test]
     fn parts_that_project_to_less_than_no_time_are_an_error() {
-        let part = |total| Part {
-            counts: Counts { total, second_half: 0.0 },
+        let part = |total| LaunchWeights {
+            weights: TimeWeights { total, second_half: 0.0 },
             launch: 0,
-            apart: 0.0,
+            loop_difference: 0.0,
             series: 0,
-            turns: Counts::default(),
+            series_difference: TimeWeights::default(),
         };
-        let spent = |total_s| Spent { total_s, ..Spent::default() };
+        let durations = |total_s| LaunchDurations { total_s, ..LaunchDurations::default() };
         // The shorter recording of a loop took longer than the longer recording.
-        let error = projected(&[part(-9.0), part(10.0)], &[spent(2.0), spent(1.0)]).unwrap_err().to_string();
+        let error = projected(&[part(-9.0), part(10.0)], &[durations(2.0), durations(1.0)]).unwrap_err().to_string();
         assert!(error.starts_with("the parts that ran project to -8 s for the whole, which is no time"), "{error}");
-        assert_eq!(projected(&[part(-9.0), part(10.0)], &[spent(1.0), spent(2.0)]).unwrap().time_s, 11.0);
+        assert_eq!(projected(&[part(-9.0), part(10.0)], &[durations(1.0), durations(2.0)]).unwrap().time_s, 11.0);
     }
 
     #[test]

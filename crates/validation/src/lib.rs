@@ -18,7 +18,7 @@ pub mod peer;
 pub mod probe;
 pub mod suite;
 
-pub use errors::{Row, Summary};
+pub use errors::{Summary, TimeComparison};
 pub use estimate::{EstimateError, Estimator, SEED};
 pub use measured::{MeasuredError, Measurement, read, shipped};
 pub use suite::Case;

@@ -8,7 +8,7 @@ use tombolo_workload::bench::{Request, WorkloadError, find};
 use tombolo_workload::scale::Scale;
 
 /// A shipped table: see `data/README.md` for its source and licence.
-pub struct Shipped {
+pub struct ShippedTable {
     /// Machine on which the times were measured.
     pub machine: &'static str,
     /// Design that describes the machine's caches.
@@ -21,9 +21,9 @@ pub struct Shipped {
 }
 
 /// The shipped tables.
-pub static SHIPPED: [Shipped; 2] = [
-    Shipped { machine: "mi300a", design: "mi300a", file: MI300A_NAME, text: MI300A, unsound: UNSOUND },
-    Shipped {
+pub static SHIPPED: [ShippedTable; 2] = [
+    ShippedTable { machine: "mi300a", design: "mi300a", file: MI300A_NAME, text: MI300A, unsound: UNSOUND },
+    ShippedTable {
         machine: "h100-sxm",
         design: "h100",
         file: "h100-sxm.csv",
@@ -73,11 +73,11 @@ pub struct MeasuredError {
 }
 
 /// The shipped table for `machine`, if any.
-pub fn shipped(machine: &str) -> Option<&'static Shipped> {
+pub fn shipped(machine: &str) -> Option<&'static ShippedTable> {
     SHIPPED.iter().find(|table| table.machine == machine)
 }
 
-impl Shipped {
+impl ShippedTable {
     /// The rows of the table.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::TlbStart;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunSpec, run};
 use tombolo_types::stream::{AtomicResult, ComputeClass};
 use tombolo_types::{Mask, Order, Scope};
@@ -68,30 +68,30 @@ pub fn measure_pattern(
     let sms = machine.topology.sms() as u64;
     let (kernels, amount) = match pattern {
         Pattern::Lines | Pattern::OneBank | Pattern::RandomWords => {
-            let each = |warp: &mut Warp<'_>| {
+            let each = |warp: &mut WarpBuilder<'_>| {
                 (0..length).for_each(|load| _ = warp.load_parts(words(pattern, load % LOADS, &machine)));
                 _ = warp.use_result(1);
             };
-            let cta = (0..WARPS).fold(Cta::new(), |cta, _| cta.warp(each));
+            let cta = (0..WARPS).fold(CtaBuilder::new(), |cta, _| cta.warp(each));
             (vec![vec![cta]], WARPS * length)
         }
         Pattern::Sectors => {
-            let sector = |index: u64| move |warp: &mut Warp<'_>| _ = warp.read_part([0], self::sector(index));
-            (vec![vec![(0..4).fold(Cta::new(), |cta, index| cta.warp(sector(index)))]], 1)
+            let sector = |index: u64| move |warp: &mut WarpBuilder<'_>| _ = warp.read_part([0], self::sector(index));
+            (vec![vec![(0..4).fold(CtaBuilder::new(), |cta, index| cta.warp(sector(index)))]], 1)
         }
         Pattern::Structs => {
-            let loads = |warp: &mut Warp<'_>| {
+            let loads = |warp: &mut WarpBuilder<'_>| {
                 (0..4).for_each(|index| _ = warp.load_part(0..LANES, sector(index), Order::WEAK));
                 (1..=4).for_each(|distance| _ = warp.use_result(distance));
             };
-            (vec![vec![Cta::new().warp(loads)]], 1)
+            (vec![vec![CtaBuilder::new().warp(loads)]], 1)
         }
         Pattern::OneWord => {
-            let add = |warp: &mut Warp<'_>| {
+            let add = |warp: &mut WarpBuilder<'_>| {
                 let order = Order::relaxed(Scope::Gpu);
                 (0..length).for_each(|_| _ = warp.atomic([0], order, AtomicResult::Discarded));
             };
-            let cta = (0..ADDERS).fold(Cta::new(), |cta, _| cta.warp(add));
+            let cta = (0..ADDERS).fold(CtaBuilder::new(), |cta, _| cta.warp(add));
             (vec![vec![cta; sms as usize]], sms * ADDERS * length)
         }
         Pattern::Broadcast => (vec![broadcast(sms)], 1),
@@ -99,14 +99,16 @@ pub fn measure_pattern(
         Pattern::Dependent(class) => {
             let count = u16::try_from(length).expect("lengths of chains are short");
             (
-                vec![vec![Cta::new().warp(|warp| _ = warp.chains(class, count, 1).chains(ComputeClass::Other, 1, 1))]],
+                vec![vec![
+                    CtaBuilder::new().warp(|warp| _ = warp.chains(class, count, 1).chains(ComputeClass::Other, 1, 1)),
+                ]],
                 length,
             )
         }
     };
     let machine = Arc::new(machine);
     let timed = |kernels| {
-        let (machine, program) = (Arc::clone(&machine), Directed::of_lines(machine.line, kernels));
+        let (machine, program) = (Arc::clone(&machine), DirectedProgram::of_lines(machine.line, kernels));
         run(&RunSpec { machine, design: design.clone(), program, pages: None, threads: 1 })
     };
     let record = timed(kernels)?;
@@ -114,7 +116,7 @@ pub fn measure_pattern(
         (Pattern::Broadcast | Pattern::BroadcastAgain, Some(last)) => last.end_s - last.start_s,
         // Measured inside a kernel: kernel start and end are excluded.
         (Pattern::Sectors | Pattern::Structs, _) => {
-            record.gpus[0].busy_s - timed(vec![vec![Cta::new().warp(|_| ())]])?.gpus[0].busy_s
+            record.gpus[0].busy_s - timed(vec![vec![CtaBuilder::new().warp(|_| ())]])?.gpus[0].busy_s
         }
         _ => record.gpus[0].busy_s,
     };
@@ -122,13 +124,14 @@ pub fn measure_pattern(
 }
 
 /// A kernel with a shared set of lines loaded by every SM, with a warp per SM.
-fn broadcast(sms: u64) -> Vec<Cta> {
-    let round = |warp: &mut Warp<'_>, first: u64| {
+fn broadcast(sms: u64) -> Vec<CtaBuilder> {
+    let round = |warp: &mut WarpBuilder<'_>, first: u64| {
         (first..first + TOGETHER).for_each(|line| _ = warp.load([line], Order::WEAK));
         (1..=TOGETHER).for_each(|distance| _ = warp.use_result(distance as u8));
     };
-    let warp = |warp: &mut Warp<'_>| (0..SHARED_LINES).step_by(TOGETHER as usize).for_each(|line| round(warp, line));
-    vec![Cta::new().warp(warp); sms as usize]
+    let warp =
+        |warp: &mut WarpBuilder<'_>| (0..SHARED_LINES).step_by(TOGETHER as usize).for_each(|line| round(warp, line));
+    vec![CtaBuilder::new().warp(warp); sms as usize]
 }
 
 /// A quarter of a line.

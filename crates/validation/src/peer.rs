@@ -5,7 +5,7 @@ use crate::estimate::EstimateError;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunSpec, run};
 use tombolo_types::Order;
 
@@ -45,17 +45,21 @@ pub fn measure_transfer(
         return measure_copy(all, machine);
     }
     let place = |gpu| match gpu {
-        1 => Cta::new()
+        1 => CtaBuilder::new()
             .warp(|warp| (0..all).step_by((machine.page_bytes / line) as usize).for_each(|line| _ = warp.read([line]))),
-        _ => Cta::new(),
+        _ => CtaBuilder::new(),
     };
-    let access = |warp: &mut Warp<'_>, line| match direction {
+    let access = |warp: &mut WarpBuilder<'_>, line| match direction {
         TransferDirection::Read => _ = warp.load([line], Order::WEAK).use_result(AHEAD),
         TransferDirection::Write | TransferDirection::Copy => _ = warp.write([line]),
     };
-    let of = |cta| if cta < sms { Cta::sharing(cta * part..(cta + 1) * part, WARPS, access) } else { Cta::new() };
-    let program =
-        Directed::of_lines(machine.line, vec![(0..gpus).map(place).collect(), (0..gpus * sms).map(of).collect()]);
+    let of = |cta| {
+        if cta < sms { CtaBuilder::sharing(cta * part..(cta + 1) * part, WARPS, access) } else { CtaBuilder::new() }
+    };
+    let program = DirectedProgram::of_lines(
+        machine.line,
+        vec![(0..gpus).map(place).collect(), (0..gpus * sms).map(of).collect()],
+    );
     let (machine, design) = (Arc::clone(machine), design.clone());
     let record = run(&RunSpec { machine, design, program, pages: None, threads: 1 })?;
     let kernel = record.kernels.last().expect("two kernels ran");
@@ -67,14 +71,14 @@ pub fn measure_transfer(
 fn measure_copy(lines: u64, machine: &Arc<MachineConfig>) -> Result<(f64, f64), EstimateError> {
     let design = tombolo_design::design("memcpy-needed").and_then(|design| design.check()).expect("it ships");
     let gpus = u64::from(machine.topology.gpus);
-    let only = |one: u64, cta: Cta| {
-        let ctas = (0..gpus).map(|gpu| if gpu == one { cta.clone() } else { Cta::new() });
+    let only = |one: u64, cta: CtaBuilder| {
+        let ctas = (0..gpus).map(|gpu| if gpu == one { cta.clone() } else { CtaBuilder::new() });
         ctas.collect::<Vec<_>>()
     };
-    let written = Cta::sharing(0..lines, WARPS, |warp, line| _ = warp.write([line]));
-    let read = Cta::sharing(0..lines, WARPS, |warp, line| _ = warp.load([line], Order::WEAK));
+    let written = CtaBuilder::sharing(0..lines, WARPS, |warp, line| _ = warp.write([line]));
+    let read = CtaBuilder::sharing(0..lines, WARPS, |warp, line| _ = warp.load([line], Order::WEAK));
     let arrays = [("copied", 0..lines)];
-    let program = Directed::of_arrays(machine.line, vec![only(1, written), only(0, read)], &arrays, &[]);
+    let program = DirectedProgram::of_arrays(machine.line, vec![only(1, written), only(0, read)], &arrays, &[]);
     let record = run(&RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 1 })?;
     let exposed = record.copies.expect("it copies").exposed_s - machine.copy.call.seconds();
     Ok((exposed, (lines * machine.line.bytes()) as f64))

@@ -38,7 +38,7 @@ pub enum Quantity {
 
 /// Probed memory level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum ProbeTarget {
     /// The L1 caches.
     L1,
     /// The L2 caches.
@@ -57,7 +57,7 @@ pub struct Probe {
     /// The machine.
     pub machine: &'static str,
     /// The probed level.
-    pub level: Level,
+    pub level: ProbeTarget,
     /// Level and method, in words.
     pub name: &'static str,
     /// The measured quantity.
@@ -100,7 +100,7 @@ pub struct Finding {
 
 const fn probe(
     machine: &'static str,
-    (level, name): (Level, &'static str),
+    (level, name): (ProbeTarget, &'static str),
     quantity: Quantity,
     published: f64,
     file: &'static str,
@@ -149,7 +149,7 @@ const fn pattern(
         Pattern::OneWord => ATOMICS,
         Pattern::Dependent(_) => CHAINS,
     };
-    probe(machine, (Level::Pattern(pattern), name), Cycles, published, source, &[], length)
+    probe(machine, (ProbeTarget::Pattern(pattern), name), Cycles, published, source, &[], length)
 }
 
 /// Loads or atomics per warp; a single access for first touches.
@@ -198,22 +198,30 @@ const PORTS_ALONE: &str = "between SMs and slices the model has ports alone, and
 
 /// The probes.
 pub const PROBES: [Probe; 34] = [
-    probe("v100", (Level::L1, "L1, latency"), Cycles, 29.9, "gpu-latency/v100.txt", IN_L1, WARM),
-    probe("v100", (Level::L2, "L2, latency"), Cycles, 215.0, "gpu-latency/v100.txt", IN_L2, WARM),
-    probe("v100", (Level::Dram, "DRAM, latency"), Cycles, 432.0, "gpu-latency/v100.txt", IN_DRAM, COLD),
-    probe("v100", (Level::L1, "L1, read"), Gigabytes, 13_873.4, "gpu-cache/v100.txt, 64 kB", V100_L1, L1_PASSES),
-    probe("v100", (Level::L2, "L2, read"), Gigabytes, 2_275.9, "gpu-cache/v100.txt, 280 kB", V100_L2, L2_PASSES)
+    probe("v100", (ProbeTarget::L1, "L1, latency"), Cycles, 29.9, "gpu-latency/v100.txt", IN_L1, WARM),
+    probe("v100", (ProbeTarget::L2, "L2, latency"), Cycles, 215.0, "gpu-latency/v100.txt", IN_L2, WARM),
+    probe("v100", (ProbeTarget::Dram, "DRAM, latency"), Cycles, 432.0, "gpu-latency/v100.txt", IN_DRAM, COLD),
+    probe("v100", (ProbeTarget::L1, "L1, read"), Gigabytes, 13_873.4, "gpu-cache/v100.txt, 64 kB", V100_L1, L1_PASSES),
+    probe("v100", (ProbeTarget::L2, "L2, read"), Gigabytes, 2_275.9, "gpu-cache/v100.txt, 280 kB", V100_L2, L2_PASSES)
         .because(PORTS_ALONE),
-    probe("v100", (Level::Dram, "DRAM, read"), Gigabytes, 866.0, "gpu-stream/v100.txt", V100_READ, V100_NEW),
-    probe("v100", (Level::Dram, "DRAM, write"), Gigabytes, 895.0, "gpu-stream/v100.txt", V100_WRITE, V100_NEW),
-    probe("v100", (Level::Dram, "DRAM, copy"), Gigabytes, 802.0, "gpu-stream/v100.txt", V100_COPY, V100_NEW),
-    probe("h100", (Level::L1, "L1, latency"), Cycles, 34.2, "gpu-latency/h100_pcie.txt", IN_L1, WARM),
-    probe("h100", (Level::L2, "L2, latency"), Cycles, 265.5, "gpu-latency/h100_pcie.txt", IN_L2, WARM),
-    probe("h100", (Level::Dram, "DRAM, latency"), Cycles, 644.0, "gpu-latency/h100_pcie.txt", IN_DRAM, COLD),
-    probe("h100", (Level::L1, "L1, read"), Gigabytes, 25_204.7, "gpu-cache/h100_pcie.txt, 64 kB", H100_L1, L1_PASSES),
+    probe("v100", (ProbeTarget::Dram, "DRAM, read"), Gigabytes, 866.0, "gpu-stream/v100.txt", V100_READ, V100_NEW),
+    probe("v100", (ProbeTarget::Dram, "DRAM, write"), Gigabytes, 895.0, "gpu-stream/v100.txt", V100_WRITE, V100_NEW),
+    probe("v100", (ProbeTarget::Dram, "DRAM, copy"), Gigabytes, 802.0, "gpu-stream/v100.txt", V100_COPY, V100_NEW),
+    probe("h100", (ProbeTarget::L1, "L1, latency"), Cycles, 34.2, "gpu-latency/h100_pcie.txt", IN_L1, WARM),
+    probe("h100", (ProbeTarget::L2, "L2, latency"), Cycles, 265.5, "gpu-latency/h100_pcie.txt", IN_L2, WARM),
+    probe("h100", (ProbeTarget::Dram, "DRAM, latency"), Cycles, 644.0, "gpu-latency/h100_pcie.txt", IN_DRAM, COLD),
     probe(
         "h100",
-        (Level::L2, "L2, read"),
+        (ProbeTarget::L1, "L1, read"),
+        Gigabytes,
+        25_204.7,
+        "gpu-cache/h100_pcie.txt, 64 kB",
+        H100_L1,
+        L1_PASSES,
+    ),
+    probe(
+        "h100",
+        (ProbeTarget::L2, "L2, read"),
         Gigabytes,
         6_992.5,
         "gpu-l2-cache/h100_pcie.txt, 12288 kB",
@@ -221,10 +229,34 @@ pub const PROBES: [Probe; 34] = [
         L2_PASSES,
     )
     .because(PORTS_ALONE),
-    probe("h100", (Level::Dram, "DRAM, read"), Gigabytes, 1_942.0, "gpu-stream/h100_pcie.txt", H100_READ, H100_NEW),
-    probe("h100", (Level::Dram, "DRAM, write"), Gigabytes, 2_016.0, "gpu-stream/h100_pcie.txt", H100_WRITE, H100_NEW)
-        .because(REFRESHED),
-    probe("h100", (Level::Dram, "DRAM, copy"), Gigabytes, 1_704.0, "gpu-stream/h100_pcie.txt", H100_COPY, H100_NEW),
+    probe(
+        "h100",
+        (ProbeTarget::Dram, "DRAM, read"),
+        Gigabytes,
+        1_942.0,
+        "gpu-stream/h100_pcie.txt",
+        H100_READ,
+        H100_NEW,
+    ),
+    probe(
+        "h100",
+        (ProbeTarget::Dram, "DRAM, write"),
+        Gigabytes,
+        2_016.0,
+        "gpu-stream/h100_pcie.txt",
+        H100_WRITE,
+        H100_NEW,
+    )
+    .because(REFRESHED),
+    probe(
+        "h100",
+        (ProbeTarget::Dram, "DRAM, copy"),
+        Gigabytes,
+        1_704.0,
+        "gpu-stream/h100_pcie.txt",
+        H100_COPY,
+        H100_NEW,
+    ),
     pattern("v100", (Pattern::Lines, "L1 hit of 32 lines"), 8.0, FORUM),
     pattern("h100", (Pattern::Lines, "L1 hit of 32 lines"), 8.17, GATHER_ROWS),
     pattern("h100", (Pattern::OneBank, "L1 hit of 32 lines in one bank"), 32.24, GATHER_ROWS),
@@ -242,17 +274,33 @@ pub const PROBES: [Probe; 34] = [
     pattern("h100", (Pattern::Dependent(ComputeClass::Fp32), "dependent sum in single"), 4.11, CHAIN_ROWS),
     pattern("h100", (Pattern::Dependent(ComputeClass::Fp64), "dependent sum in double"), 8.08, CHAIN_ROWS),
     pattern("h100", (Pattern::Dependent(ComputeClass::Special), "dependent power of two"), 17.02, CHAIN_ROWS),
-    probe("dgx-h100", (Level::Peer, "peer GPU, read"), Gigabytes, 375.4, P2P_WRITES, &[], PEER),
-    probe("dgx-h100", (Level::Peer, "peer GPU, write"), Gigabytes, 375.4, P2P_WRITES, &[("operation", "write")], PEER),
-    probe("dgx-h100", (Level::Peer, "peer GPU, copy"), Gigabytes, 375.4, P2P_WRITES, &[("operation", "copy")], PEER),
+    probe("dgx-h100", (ProbeTarget::Peer, "peer GPU, read"), Gigabytes, 375.4, P2P_WRITES, &[], PEER),
+    probe(
+        "dgx-h100",
+        (ProbeTarget::Peer, "peer GPU, write"),
+        Gigabytes,
+        375.4,
+        P2P_WRITES,
+        &[("operation", "write")],
+        PEER,
+    ),
+    probe(
+        "dgx-h100",
+        (ProbeTarget::Peer, "peer GPU, copy"),
+        Gigabytes,
+        375.4,
+        P2P_WRITES,
+        &[("operation", "copy")],
+        PEER,
+    ),
 ];
 
 impl Probe {
     /// Source of the published number.
     pub fn source(&self) -> String {
         match self.level {
-            Level::L1 | Level::L2 | Level::Dram => format!("{GPU_BENCHES}, {}", self.file),
-            Level::Peer | Level::Pattern(_) => self.file.to_owned(),
+            ProbeTarget::L1 | ProbeTarget::L2 | ProbeTarget::Dram => format!("{GPU_BENCHES}, {}", self.file),
+            ProbeTarget::Peer | ProbeTarget::Pattern(_) => self.file.to_owned(),
         }
     }
 
@@ -260,8 +308,8 @@ impl Probe {
     /// memory.
     pub fn design(&self) -> &'static str {
         match self.level {
-            Level::L1 | Level::L2 | Level::Dram | Level::Pattern(_) => self.machine,
-            Level::Peer => "numa-memory-side",
+            ProbeTarget::L1 | ProbeTarget::L2 | ProbeTarget::Dram | ProbeTarget::Pattern(_) => self.machine,
+            ProbeTarget::Peer => "numa-memory-side",
         }
     }
 
@@ -281,7 +329,7 @@ impl Probe {
         let simulated = match (self.quantity, self.level) {
             (Quantity::Cycles, _) => time_s * machine.sm.clock.hz() as f64 / amount,
             // A complete stream needs no upper bound, and must show its result without any.
-            (Quantity::Gigabytes, Level::Dram) => amount / time_s / 1e9,
+            (Quantity::Gigabytes, ProbeTarget::Dram) => amount / time_s / 1e9,
             // The final phases of two lengths may differ.
             (Quantity::Gigabytes, _) => (amount / time_s / 1e9).min(limit.unwrap_or(f64::INFINITY)),
         };
@@ -304,20 +352,20 @@ impl Probe {
         let (sms, modules) = (machine.topology.sms() as f64, machine.topology.modules() as f64);
         let rate = |rate: Rate| if rate.is_infinite() { f64::INFINITY } else { rate.0 as f64 };
         let bytes = match self.level {
-            Level::L1 => {
+            ProbeTarget::L1 => {
                 let lines = machine.l1.lookups_per_cycle;
                 let lines = f64::from(lines.numerator) / f64::from(lines.denominator);
                 let looked_up = lines * machine.line.bytes() as f64;
                 let read = machine.l1.banks.map_or(f64::INFINITY, |banks| 4.0 * f64::from(banks));
                 sms * looked_up.min(read) * machine.sm.clock.hz() as f64
             }
-            Level::L2 => {
+            ProbeTarget::L2 => {
                 let slices = modules * f64::from(machine.l2.slices) * rate(machine.l2.rate);
                 slices.min(sms * rate(machine.crossbar.rate))
             }
-            Level::Dram => modules * rate(machine.dram.rate),
-            Level::Pattern(_) => return None,
-            Level::Peer => {
+            ProbeTarget::Dram => modules * rate(machine.dram.rate),
+            ProbeTarget::Pattern(_) => return None,
+            ProbeTarget::Peer => {
                 let header = machine.messages.header_bytes.0;
                 let carried = if self.direction() == TransferDirection::Copy {
                     machine.copy.payload.0
@@ -347,12 +395,12 @@ impl Probe {
         machine: &Arc<MachineConfig>,
         design: &DesignConfig,
     ) -> Result<TransferAmount, EstimateError> {
-        if let Level::Pattern(pattern) = self.level {
+        if let ProbeTarget::Pattern(pattern) = self.level {
             let length = length.parse().expect("lengths of probes are numbers");
             let (time_s, amount) = measure_pattern(pattern, length, machine, design)?;
             return Ok(TransferAmount { time_s, amount });
         }
-        if self.level == Level::Peer {
+        if self.level == ProbeTarget::Peer {
             let direction = self.direction();
             let mib = length.parse().expect("lengths of probes are numbers");
             let (time_s, amount) = measure_transfer(direction, mib, machine, design)?;
@@ -376,7 +424,7 @@ impl Probe {
         };
         // Data kept in a cache has not been transferred.
         let moved = (record.dram.read_bytes + record.dram.write_bytes) as f64;
-        let is_stream = self.quantity == Quantity::Gigabytes && self.level == Level::Dram;
+        let is_stream = self.quantity == Quantity::Gigabytes && self.level == ProbeTarget::Dram;
         let amount = if is_stream { asked.min(moved) } else { asked };
         Ok(TransferAmount { time_s: record.gpus.iter().map(|gpu| gpu.busy_s).fold(0.0, f64::max), amount })
     }
@@ -406,7 +454,7 @@ mod tests {
     #[test]
     fn a_stream_is_below_the_rate_of_its_memory_and_near_it() {
         for rate in ["900GB/s", "450GB/s"] {
-            let streams = PROBES.iter().filter(|probe| probe.machine == "v100" && probe.level == Level::Dram);
+            let streams = PROBES.iter().filter(|probe| probe.machine == "v100" && probe.level == ProbeTarget::Dram);
             for probe in streams.filter(|probe| probe.quantity == Quantity::Gigabytes) {
                 let found = found(probe, &[("dram.rate", rate)]);
                 let limit = found.limit.unwrap();
@@ -444,7 +492,7 @@ mod tests {
     fn possible_and_explained(step: usize) {
         for probe in PROBES.into_iter().step_by(step) {
             let found = found(&probe, &[]);
-            if let Level::Pattern(pattern) = probe.level {
+            if let ProbeTarget::Pattern(pattern) = probe.level {
                 let machine = tombolo_machine::machine(probe.machine).unwrap().check().unwrap();
                 // Lookups and cycles are whole picoseconds, rounded down: at most 32 of each.
                 let least = pattern.least(&machine) - 32e-12 * machine.sm.clock.hz() as f64;
@@ -469,7 +517,7 @@ mod tests {
 
     #[test]
     fn another_gpus_memory_is_read_and_written_at_the_rate_of_the_link() {
-        for probe in PROBES.iter().filter(|probe| probe.level == Level::Peer) {
+        for probe in PROBES.iter().filter(|probe| probe.level == ProbeTarget::Peer) {
             let machine = Arc::new(tombolo_machine::machine(probe.machine).unwrap().check().unwrap());
             let design = tombolo_design::design(probe.design()).unwrap().check().unwrap();
             let Finding { name, published, simulated, limit, .. } = probe.find(&machine, &design).unwrap();
@@ -485,7 +533,7 @@ mod tests {
     #[test]
     fn latencies_and_bandwidths_are_near_what_was_published() {
         let short = |probe: &&Probe| {
-            let is_chase = probe.quantity == Quantity::Cycles && !matches!(probe.level, Level::Pattern(_));
+            let is_chase = probe.quantity == Quantity::Cycles && !matches!(probe.level, ProbeTarget::Pattern(_));
             is_chase || (probe.machine == "v100" && probe.name.ends_with("read"))
         };
         for probe in PROBES.iter().filter(short) {

@@ -246,7 +246,7 @@ mod tests {
         for row in tables.into_iter().flatten() {
             let workload = find(row.case.workload).unwrap();
             let request = Request::new(workload, Scale::FULL, &row.case.parameters, 1).unwrap();
-            if workload.address_only() {
+            if workload.data_independent() {
                 footprint(workload, &request).unwrap_or_else(|error| panic!("{} {}: {error}", row.benchmark, row.size));
             }
         }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// The values accepted by a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParameterKind {
     /// A whole number from `low` to `high`, both included.
     Count {
         /// Smallest allowed number.
@@ -23,13 +23,13 @@ pub enum Kind {
 }
 
 /// Prints the allowed values.
-impl fmt::Display for Kind {
+impl fmt::Display for ParameterKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Count { low, high } => write!(f, "a whole number from {low} to {high}"),
-            Kind::Choice(words) => write!(f, "one of {}", words.join(", ")),
-            Kind::Flag => f.write_str("yes or no"),
-            Kind::File => f.write_str("the path of a file"),
+            ParameterKind::Count { low, high } => write!(f, "a whole number from {low} to {high}"),
+            ParameterKind::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            ParameterKind::Flag => f.write_str("yes or no"),
+            ParameterKind::File => f.write_str("the path of a file"),
         }
     }
 }
@@ -40,7 +40,7 @@ pub struct Parameter {
     /// Key for setting the parameter.
     pub name: &'static str,
     /// Allowed values.
-    pub kind: Kind,
+    pub kind: ParameterKind,
     /// Value used if the user gives none.
     pub default: &'static str,
     /// Description for the user, including the unit.
@@ -89,7 +89,7 @@ pub enum ParameterError {
 
 /// A parameter set by the workload to a value different from the requested value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Adjusted {
+pub struct AdjustedParameter {
     /// Name of the parameter.
     pub parameter: &'static str,
     /// Requested value, before scaling.
@@ -97,16 +97,16 @@ pub struct Adjusted {
     /// Scale of the run.
     pub scale: Scale,
     /// Requested value multiplied by the scale.
-    pub wanted: f64,
+    pub scaled: f64,
     /// Value used by the workload.
-    pub taken: f64,
+    pub used: f64,
     /// Rule for admissible values, as told to the user.
     pub rule: String,
 }
 
-impl fmt::Display for Adjusted {
+impl fmt::Display for AdjustedParameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Adjusted { parameter, given, scale, wanted, taken, rule } = self;
+        let AdjustedParameter { parameter, given, scale, scaled: wanted, used: taken, rule } = self;
         write!(f, "`{parameter}={given}`")?;
         if *scale != Scale::FULL {
             write!(f, ", {wanted} at scale {scale},")?;
@@ -117,20 +117,20 @@ impl fmt::Display for Adjusted {
 
 /// A workload's parameters with their checked values.
 #[derive(Clone, Debug)]
-pub struct Values {
+pub struct ParameterValues {
     values: Vec<(&'static str, String)>,
     /// Names of all parameters set by the user.
     given: Vec<&'static str>,
 }
 
-impl Values {
+impl ParameterValues {
     /// Checks `given` (key, value) against `parameters` and returns all values; parameters absent from `given` keep
     /// their defaults.
     pub fn check(
         workload: &str,
         parameters: &'static [Parameter],
         given: &[(String, String)],
-    ) -> Result<Values, ParameterError> {
+    ) -> Result<ParameterValues, ParameterError> {
         for (place, (key, _)) in given.iter().enumerate() {
             if parameters.iter().all(|parameter| parameter.name != key) {
                 return Err(unknown(workload, parameters, key));
@@ -154,7 +154,10 @@ impl Values {
         };
         let values = parameters.iter().map(value_of).collect::<Result<_, _>>()?;
         let is_given = |name: &&str| given.iter().any(|(key, _)| key == name);
-        Ok(Values { values, given: parameters.iter().map(|parameter| parameter.name).filter(is_given).collect() })
+        Ok(ParameterValues {
+            values,
+            given: parameters.iter().map(|parameter| parameter.name).filter(is_given).collect(),
+        })
     }
 
     /// True if the user gave a value for the parameter.
@@ -168,22 +171,22 @@ impl Values {
         found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no parameter `{name}` is declared"))
     }
 
-    /// True if a [`Kind::Flag`] parameter is set.
+    /// True if a [`ParameterKind::Flag`] parameter is set.
     pub fn flag(&self, name: &str) -> bool {
         self.text(name) == "yes"
     }
 
-    /// The value of a [`Kind::Count`] parameter. Panics if the workload declares no count with this name.
+    /// The value of a [`ParameterKind::Count`] parameter. Panics if the workload declares no count with this name.
     pub fn count(&self, name: &str) -> u64 {
         self.text(name).parse().unwrap_or_else(|_| panic!("parameter `{name}` is declared as no count"))
     }
 }
 
 /// Canonical spelling for storing a value: each value has exactly one.
-fn spelled(kind: Kind, value: &str) -> String {
+fn spelled(kind: ParameterKind, value: &str) -> String {
     match (kind, value) {
-        (Kind::Flag, "true") => "yes".to_owned(),
-        (Kind::Flag, "false") => "no".to_owned(),
+        (ParameterKind::Flag, "true") => "yes".to_owned(),
+        (ParameterKind::Flag, "false") => "no".to_owned(),
         _ => value.to_owned(),
     }
 }
@@ -195,12 +198,12 @@ fn unknown(workload: &str, parameters: &[Parameter], key: &str) -> ParameterErro
 }
 
 /// Checks a value against a kind; `Err` describes the allowed values.
-fn check_value(kind: Kind, value: &str) -> Result<(), String> {
+fn check_value(kind: ParameterKind, value: &str) -> Result<(), String> {
     let fits = match kind {
-        Kind::Count { low, high } => value.parse::<u64>().is_ok_and(|count| (low..=high).contains(&count)),
-        Kind::Choice(words) => words.contains(&value),
-        Kind::Flag => ["yes", "no", "true", "false"].contains(&value),
-        Kind::File => true,
+        ParameterKind::Count { low, high } => value.parse::<u64>().is_ok_and(|count| (low..=high).contains(&count)),
+        ParameterKind::Choice(words) => words.contains(&value),
+        ParameterKind::Flag => ["yes", "no", "true", "false"].contains(&value),
+        ParameterKind::File => true,
     };
     if fits { Ok(()) } else { Err(kind.to_string()) }
 }
@@ -210,14 +213,20 @@ mod tests {
     use super::*;
 
     static PARAMETERS: [Parameter; 3] = [
-        Parameter { name: "n", kind: Kind::Count { low: 1, high: 9 }, default: "3", about: "", source: "" },
-        Parameter { name: "scope", kind: Kind::Choice(&["gpu", "sys"]), default: "gpu", about: "", source: "" },
-        Parameter { name: "both", kind: Kind::Flag, default: "no", about: "", source: "" },
+        Parameter { name: "n", kind: ParameterKind::Count { low: 1, high: 9 }, default: "3", about: "", source: "" },
+        Parameter {
+            name: "scope",
+            kind: ParameterKind::Choice(&["gpu", "sys"]),
+            default: "gpu",
+            about: "",
+            source: "",
+        },
+        Parameter { name: "both", kind: ParameterKind::Flag, default: "no", about: "", source: "" },
     ];
 
-    fn check(given: &[(&str, &str)]) -> Result<Values, String> {
+    fn check(given: &[(&str, &str)]) -> Result<ParameterValues, String> {
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        Values::check("demo", &PARAMETERS, &given).map_err(|error| error.to_string())
+        ParameterValues::check("demo", &PARAMETERS, &given).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -240,7 +249,7 @@ mod tests {
         let rule = "whole parts of 16".to_owned();
         let at = |scale, wanted| {
             let (given, rule) = ("100".to_owned(), rule.clone());
-            Adjusted { parameter: "kib", given, scale, wanted, taken: 144.0, rule }.to_string()
+            AdjustedParameter { parameter: "kib", given, scale, scaled: wanted, used: 144.0, rule }.to_string()
         };
         assert_eq!(at(Scale::FULL, 100.0), "`kib=100` is taken as 144: whole parts of 16");
         let half = Scale::new(1, 2).unwrap();

@@ -7,7 +7,7 @@ use super::ModelError;
 use super::paths::PathStep;
 use super::relation::{CAPACITY, Relation, Set, has, members, only};
 use super::symbolic::{Assumption, Expression, Expressions};
-use crate::litmus::{Instruction, LocationDeclaration, Operand, Placement, Program, Thread, Update, Value};
+use crate::litmus::{Instruction, LocationDeclaration, Operand, Program, Thread, ThreadPlacement, Update, Value};
 use tombolo_types::{Order, Semantics};
 
 /// Effect of an event.
@@ -24,15 +24,15 @@ enum EventKind {
 
 /// An event in a thread, or an initial write, which belongs to no thread.
 #[derive(Clone, Copy, Debug)]
-struct Event {
+struct MemoryEvent {
     kind: EventKind,
     order: Order,
     /// Index of the thread.
     thread: Option<usize>,
-    placement: Placement,
+    placement: ThreadPlacement,
 }
 
-impl Event {
+impl MemoryEvent {
     fn location(&self) -> Option<usize> {
         match self.kind {
             EventKind::Read(location) | EventKind::Write(location) => Some(location),
@@ -45,7 +45,7 @@ impl Event {
     }
 
     /// True if each event's scope includes the other event's thread.
-    fn includes(&self, other: &Event) -> bool {
+    fn includes(&self, other: &MemoryEvent) -> bool {
         self.placement.reaches(self.order.scope, other.placement)
             && other.placement.reaches(other.order.scope, self.placement)
     }
@@ -56,7 +56,7 @@ impl Event {
 /// Arrays indexed by event have [`CAPACITY`] entries; entries for fences, barriers and kernel boundaries are unused.
 #[derive(Debug)]
 pub(super) struct Events {
-    events: Vec<Event>,
+    events: Vec<MemoryEvent>,
     /// Number of locations, equal to the number of initial writes, the first events in the list.
     pub(super) locations: usize,
     /// Program order, irreflexive.
@@ -141,15 +141,15 @@ impl Events {
         events.typed.extend(declarations.filter(|(_, declaration)| declaration.value_type.is_some()));
         for (location, declaration) in program.locations.iter().enumerate() {
             let value = events.expressions.constant(declaration.initial);
-            let placement = Placement::Cta { gpu: tombolo_types::GpuId(0), cta: 0 };
-            let event = Event { kind: EventKind::Write(location), order: Order::WEAK, thread: None, placement };
+            let placement = ThreadPlacement::Cta { gpu: tombolo_types::GpuId(0), cta: 0 };
+            let event = MemoryEvent { kind: EventKind::Write(location), order: Order::WEAK, thread: None, placement };
             events.push(event, value);
         }
         events
     }
 
     /// Adds an event; `value` is the written value for a write and is ignored otherwise.
-    fn push(&mut self, event: Event, value: Expression) -> usize {
+    fn push(&mut self, event: MemoryEvent, value: Expression) -> usize {
         let index = self.events.len();
         if let Some(location) = event.location() {
             self.accesses[location] |= only(index);
@@ -403,8 +403,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    fn event(&self, kind: EventKind, order: Order) -> Event {
-        Event { kind, order, thread: Some(self.index), placement: self.thread.placement }
+    fn event(&self, kind: EventKind, order: Order) -> MemoryEvent {
+        MemoryEvent { kind, order, thread: Some(self.index), placement: self.thread.placement }
     }
 
     fn read(&mut self, location: usize, order: Order) -> (usize, Expression) {

@@ -113,7 +113,7 @@ impl Outcomes {
 /// A thread's branches must go forward. Barriers with equal ids synchronise the threads in a CTA by occurrence within
 /// each kernel: each thread's first occurrence meets every mate's first, the second meets every second, and so forth.
 pub fn outcomes(program: &Program, limits: &Limits) -> Result<Outcomes, ModelError> {
-    let mut search = search::Search::new(limits.candidates);
+    let mut search = search::CandidateSearch::new(limits.candidates);
     paths::for_each(program, |paths| search.run(&events::Events::new(program, paths)?))?;
     let candidates = search.candidates();
     let mut states: Vec<FinalState> = search.into_found().map(FinalState).collect();

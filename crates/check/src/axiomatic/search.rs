@@ -9,15 +9,15 @@ use crate::litmus::Value;
 use rustc_hash::FxHashSet;
 
 /// Final states found up to this point, over all paths through a program.
-pub(super) struct Search {
+pub(super) struct CandidateSearch {
     found: FxHashSet<StateValues>,
     candidates: u64,
     limit: u64,
 }
 
-impl Search {
-    pub(super) fn new(limit: u64) -> Search {
-        Search { found: FxHashSet::default(), candidates: 0, limit }
+impl CandidateSearch {
+    pub(super) fn new(limit: u64) -> CandidateSearch {
+        CandidateSearch { found: FxHashSet::default(), candidates: 0, limit }
     }
 
     pub(super) fn candidates(&self) -> u64 {

@@ -3,7 +3,7 @@
 //! Threads are executed once, symbolically. A candidate execution then only supplies the source of each read's value.
 
 use super::relation::{CAPACITY, Set, only};
-use crate::litmus::{Arithmetic, Comparison, Value};
+use crate::litmus::{Arithmetic, ComparisonOperator, Value};
 
 /// An expression: an index into [`Expressions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum ExpressionNode {
 /// A branch condition for the current path: `holds` is true if the branch is taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assumption {
-    pub(super) comparison: Comparison,
+    pub(super) comparison: ComparisonOperator,
     pub(super) left: Expression,
     pub(super) right: Expression,
     pub(super) holds: bool,

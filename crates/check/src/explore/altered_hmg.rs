@@ -1,6 +1,6 @@
 //! A protocol violating the assumptions behind the reductions, for tests of reductions and checks.
 
-use super::layout::{Layout, RegionHomes, Sharing};
+use super::layout::{ProgramLayout, RegionHomes, Sharing};
 use tombolo_protocol::coherence::OrderingPoint;
 use tombolo_protocol::directory::{Sharer, Sharers};
 use tombolo_protocol::hmg::Hmg;
@@ -14,10 +14,10 @@ use tombolo_types::{Line, Mask, ModuleId, Scope};
 
 /// Two GPUs with three modules each; a region with the system home in the first module of the first GPU, and the GPU
 /// home in the fifth module, in the second GPU.
-pub(super) fn machine() -> Layout {
+pub(super) fn machine() -> ProgramLayout {
     let homes = RegionHomes { system: ModuleId(0), gpus: vec![ModuleId(0), ModuleId(4)] };
     let regions = vec![homes];
-    Layout {
+    ProgramLayout {
         gpus: 2,
         modules_per_gpu: 3,
         threads: Vec::new(),

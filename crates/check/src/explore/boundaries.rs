@@ -1,7 +1,7 @@
 //! The command processor's actions at each kernel boundary of a program, decided before the program runs: thread
 //! placements and accessed locations are known, and only a single kernel runs at a time.
 
-use super::layout::Layout;
+use super::layout::ProgramLayout;
 use crate::litmus::{Instruction, Program};
 use std::collections::BTreeMap;
 use tombolo_protocol::Topology;
@@ -15,7 +15,7 @@ use tombolo_types::{Line, ModuleId};
 
 /// Policy for the actions at kernel boundaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Decides {
+pub enum BoundaryPolicy {
     /// No elision; a kernel's stores are released at its end.
     #[default]
     Never,
@@ -27,16 +27,16 @@ pub enum Decides {
     HomeAware,
 }
 
-impl Decides {
+impl BoundaryPolicy {
     /// True if the policy assumes empty L2s at the start.
     pub fn elides(self) -> bool {
-        matches!(self, Decides::Chiplet | Decides::HomeAware)
+        matches!(self, BoundaryPolicy::Chiplet | BoundaryPolicy::HomeAware)
     }
 }
 
 /// A single boundary: the steps that end a kernel, and the steps before the next launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Boundary {
+pub(super) struct BoundarySteps {
     pub(super) end: Steps,
     pub(super) launch: Steps,
 }
@@ -44,7 +44,7 @@ pub(super) struct Boundary {
 /// Inputs for boundary decisions under a protocol.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoundaryPlanner<'a> {
-    pub(super) decides: Decides,
+    pub(super) policy: BoundaryPolicy,
     pub(super) broken: Option<BrokenElision>,
     pub(super) facts: &'a Facts,
     pub(super) options: &'a Options,
@@ -53,22 +53,22 @@ pub(super) struct BoundaryPlanner<'a> {
 impl BoundaryPlanner<'_> {
     /// The boundaries in `program`, in order. Each line forms a separate structure, and a kernel's label lists the
     /// lines accessible to the kernel's threads.
-    pub(super) fn boundaries(&self, program: &Program, layout: &Layout) -> Vec<Boundary> {
+    pub(super) fn boundaries(&self, program: &Program, layout: &ProgramLayout) -> Vec<BoundarySteps> {
         let modules = layout.modules();
         let kernels = kernels(program, layout);
-        if self.decides == Decides::Never {
-            return vec![Boundary { end: Steps::END, launch: Steps::LAUNCH }; kernels.len() - 1];
+        if self.policy == BoundaryPolicy::Never {
+            return vec![BoundarySteps { end: Steps::END, launch: Steps::LAUNCH }; kernels.len() - 1];
         }
-        let reach = match self.decides {
-            Decides::Chiplet | Decides::HomeAware => reach(layout.gpus, self.facts, self.options),
-            Decides::Never | Decides::AtLaunch => Reach::Module,
+        let reach = match self.policy {
+            BoundaryPolicy::Chiplet | BoundaryPolicy::HomeAware => reach(layout.gpus, self.facts, self.options),
+            BoundaryPolicy::Never | BoundaryPolicy::AtLaunch => Reach::Module,
         };
         let sharing = if reach == Reach::GpuShares { layout.modules_per_gpu } else { 1 };
         let config = TableConfig { sharing, ..TableConfig::default() };
-        let mut elision: Box<dyn Elision> = match self.decides {
-            Decides::Never | Decides::AtLaunch => Box::new(Never::new(When::Launch, modules)),
-            Decides::Chiplet => Box::new(ChipletTable::new(config, modules, self.broken)),
-            Decides::HomeAware => {
+        let mut elision: Box<dyn Elision> = match self.policy {
+            BoundaryPolicy::Never | BoundaryPolicy::AtLaunch => Box::new(Never::new(When::Launch, modules)),
+            BoundaryPolicy::Chiplet => Box::new(ChipletTable::new(config, modules, self.broken)),
+            BoundaryPolicy::HomeAware => {
                 let holds = (self.facts.holds)(self.options);
                 let table = HomeAware::new(config, modules, holds, self.broken);
                 Box::new(table.unwrap_or_else(|reason| panic!("{reason}")))
@@ -86,7 +86,7 @@ impl BoundaryPlanner<'_> {
         let boundary = |number: usize| {
             let ended = elision.finish(KernelId(number as u32 - 1), &mut |_| ());
             let end = Steps::of(&ended, layout, reach).awaiting(self.broken);
-            Boundary { end, launch: launch(&mut *elision, number) }
+            BoundarySteps { end, launch: launch(&mut *elision, number) }
         };
         (1..kernels.len()).map(boundary).collect()
     }
@@ -117,7 +117,7 @@ impl Structure {
 }
 
 /// Per kernel in `program`: the accessed structures.
-fn kernels(program: &Program, layout: &Layout) -> Vec<Vec<Structure>> {
+fn kernels(program: &Program, layout: &ProgramLayout) -> Vec<Vec<Structure>> {
     let mut modes: Vec<BTreeMap<(u8, ModuleId), Mode>> = vec![BTreeMap::new()];
     for (thread, sm) in program.threads.iter().zip(&layout.threads) {
         let parts = thread.code.split(|instruction| *instruction == Instruction::KernelBoundary);
@@ -137,7 +137,7 @@ fn kernels(program: &Program, layout: &Layout) -> Vec<Vec<Structure>> {
     modes.iter().map(|modes| structures(modes, layout)).collect()
 }
 
-fn structures(modes: &BTreeMap<(u8, ModuleId), Mode>, layout: &Layout) -> Vec<Structure> {
+fn structures(modes: &BTreeMap<(u8, ModuleId), Mode>, layout: &ProgramLayout) -> Vec<Structure> {
     let mut structures: Vec<Structure> = Vec::new();
     for (&(line, module), &mode) in modes {
         let (line, next) = (Line(line.into()), Line(u64::from(line) + 1));

@@ -4,7 +4,7 @@ use super::machine::Machine;
 use super::paging::PageStep;
 use super::search::World;
 use super::sm::SmHost;
-use super::state::{Channel, Message, MessageBody, State, Violation};
+use super::state::{Channel, ChannelMessage, MachineState, MessageBody, Violation};
 use super::step::Step;
 use super::values::{Values, mask_of};
 use crate::litmus::{Assignments, Location, Program};
@@ -85,19 +85,19 @@ impl<P: Coherence> ChartableWorld for Machine<'_, P> {
         lifelines(self)
     }
 
-    fn describe(&self, state: &State, step: Step) -> (usize, usize, String) {
+    fn describe(&self, state: &MachineState, step: Step) -> (usize, usize, String) {
         describe(self, state, step)
     }
 
-    fn execute_single(&self, step: Step, state: &mut State) -> bool {
+    fn execute_single(&self, step: Step, state: &mut MachineState) -> bool {
         self.execute_step(step, state)
     }
 
-    fn forced_next(&self, state: &mut State) -> Option<Step> {
+    fn forced_next(&self, state: &mut MachineState) -> Option<Step> {
         self.forced_step(state)
     }
 
-    fn put_in_order(&self, state: &mut State) {
+    fn put_in_order(&self, state: &mut MachineState) {
         state.canonicalise();
     }
 
@@ -131,7 +131,7 @@ fn lane(columns: usize, from: usize, to: usize) -> String {
 }
 
 /// Start and end lifelines for a step's arrow, and the arrow's label.
-fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -> (usize, usize, String) {
+fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &MachineState, step: Step) -> (usize, usize, String) {
     let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     match step {
         Step::Thread { thread, evict_first } => {
@@ -169,7 +169,11 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
 }
 
 /// Start and end lifelines and the label for a step in a page change.
-fn describe_page_step<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep) -> (usize, usize, String) {
+fn describe_page_step<P: Coherence>(
+    machine: &Machine<'_, P>,
+    state: &MachineState,
+    step: PageStep,
+) -> (usize, usize, String) {
     let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     let name = |page: u8| {
         let lines = (0..machine.scene.lines as u8).filter(|line| machine.region(*line) == page);
@@ -219,7 +223,7 @@ fn describe_page_step<P: Coherence>(machine: &Machine<'_, P>, state: &State, ste
 }
 
 /// The lifelines at the two ends of a channel.
-fn channel_ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: Channel) -> (usize, usize) {
+fn channel_ends<P: Coherence>(machine: &Machine<'_, P>, state: &MachineState, channel: Channel) -> (usize, usize) {
     let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     let own = |sm: u8| l2(machine.scene.sms[sm as usize].module);
     match channel {
@@ -238,7 +242,7 @@ fn channel_ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: 
     }
 }
 
-fn message_label<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
+fn message_label<P: Coherence>(machine: &Machine<'_, P>, message: &ChannelMessage) -> String {
     let line = message.line;
     match message.body {
         MessageBody::Request(posted) => match posted.request {

@@ -1,6 +1,6 @@
 //! Exploration settings: protocol, options, initial cache contents, evictions, reductions, budget.
 
-use super::boundaries::Decides;
+use super::boundaries::BoundaryPolicy;
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::paging::{self, OnFault, Paging};
@@ -81,7 +81,7 @@ pub struct ClientResources {
 
 /// Budget for page changes without a requesting access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Wishes {
+pub struct UnrequestedChanges {
     /// Moves of unpublished pages to a different home: prefetches and evictions.
     pub moves: u8,
     /// Subscriptions to a published page by a module.
@@ -98,7 +98,7 @@ pub struct Config {
     /// Protocol options, including the broken rule if any.
     pub options: Options,
     /// Policy for the actions at kernel boundaries.
-    pub decides: Decides,
+    pub boundary_policy: BoundaryPolicy,
     /// Broken rule in an eliding table, if any.
     pub broken_elision: Option<BrokenElision>,
     /// Rules for page moves, if pages move.
@@ -106,7 +106,7 @@ pub struct Config {
     /// Rules for published pages, if the layout has subscribers.
     pub publication: Option<Publication>,
     /// Budget for page changes without a requesting access, at any time during a run.
-    pub wishes: Wishes,
+    pub unrequested: UnrequestedChanges,
     /// Cache contents at the start: empty if boundaries are elided.
     pub start: Start,
     /// Times at which caches and directories evict.
@@ -130,11 +130,11 @@ impl Config {
         Config {
             protocol,
             options: Options::default(),
-            decides: Decides::Never,
+            boundary_policy: BoundaryPolicy::Never,
             broken_elision: None,
             paging: None,
             publication: None,
-            wishes: Wishes { moves: 2, subscribes: 0, leaves: 0 },
+            unrequested: UnrequestedChanges { moves: 2, subscribes: 0, leaves: 0 },
             start: Start::Cold,
             evictions: Evictions::AtAccess,
             slots: None,

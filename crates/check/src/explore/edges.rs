@@ -1,9 +1,9 @@
 //! Message edges between modules in the protocol's declaration, the basis for the reductions. Each L2 step is checked
 //! against the declaration.
 
-use super::layout::Layout;
+use super::layout::ProgramLayout;
 use super::machine::Machine;
-use super::state::{SlotSet, State};
+use super::state::{MachineState, SlotSet};
 use tombolo_protocol::{Coherence, ModuleSet, Topology};
 use tombolo_types::{Line, ModuleId};
 
@@ -17,7 +17,7 @@ pub(super) struct MessageEdges {
 
 impl MessageEdges {
     /// Builds the edges for `lines` lines. `anywhere`: line homes may change, to any module.
-    pub(super) fn new(protocol: &impl Coherence, layout: &Layout, lines: usize, anywhere: bool) -> MessageEdges {
+    pub(super) fn new(protocol: &impl Coherence, layout: &ProgramLayout, lines: usize, anywhere: bool) -> MessageEdges {
         let all = ModuleSet::first(layout.modules());
         let above = |module, line| {
             if anywhere {
@@ -71,7 +71,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Modules that the L2 in `home` may invalidate for `line` in the current state.
-    pub(super) fn named(&self, state: &State, home: ModuleId, line: u8) -> ModuleSet {
+    pub(super) fn named(&self, state: &MachineState, home: ModuleId, line: u8) -> ModuleSet {
         let Some(entry) = state.entries[self.entry_index(home, line)] else { return ModuleSet::NONE };
         self.protocol.named(self.scene.layout, home, Line(u64::from(line)), entry)
     }
@@ -80,7 +80,9 @@ impl<P: Coherence> Machine<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::super::altered_hmg::{AlteredHmg, machine};
-    use super::super::{Config, PROTOCOLS, Shape, Sharing, Verdict, Violation, explore, layouts};
+    use super::super::{
+        Config, ExplorationVerdict, PROTOCOLS, PlacementParameters, Sharing, Violation, explore, layouts,
+    };
     use super::*;
     use crate::verify::shapes;
     use tombolo_protocol::catalogue::{Visitor, choose};
@@ -118,7 +120,7 @@ mod tests {
     /// The first violation of message passing on some layout with two GPUs and two modules each.
     fn violation(protocol: AlteredHmg) -> Option<Violation> {
         let program = shapes::mp("sys").program;
-        let shape = Shape {
+        let shape = PlacementParameters {
             gpus: 2,
             modules_per_gpu: 2,
             sharing: Sharing::Apart,
@@ -128,8 +130,8 @@ mod tests {
         };
         layouts(&program, shape).iter().find_map(|layout| {
             match explore(protocol, &program, layout, &Config::new("hmg"), &|_| false).verdict {
-                Verdict::Violated(violation) => Some(violation),
-                Verdict::Clean | Verdict::Bounded => None,
+                ExplorationVerdict::Violated(violation) => Some(violation),
+                ExplorationVerdict::Clean | ExplorationVerdict::Bounded => None,
             }
         })
     }

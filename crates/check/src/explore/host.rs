@@ -2,7 +2,7 @@
 
 use super::l2::CurrentRequest;
 use super::machine::Machine;
-use super::state::{HeldRequest, HoldReason, L1Slot, PostedRequest, RegisterState, State, ThreadSet};
+use super::state::{HeldRequest, HoldReason, L1Slot, MachineState, PostedRequest, RegisterState, ThreadSet};
 use super::values::{Values, mask_of};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use tombolo_types::{Line, Mask, ModuleId, Scope};
 /// A line at an L2.
 pub(super) struct L2Line<'a, 'm, P> {
     pub(super) machine: &'a Machine<'m, P>,
-    pub(super) state: &'a mut State,
+    pub(super) state: &'a mut MachineState,
     pub(super) at: ModuleId,
     pub(super) line: u8,
 }
@@ -234,7 +234,7 @@ impl<P: Coherence> Region for EntryReplacement<'_, '_, P> {
 /// The lines in certain classes at an L2.
 pub(super) struct L2Classes<'a, 'm, P> {
     pub(super) machine: &'a Machine<'m, P>,
-    pub(super) state: &'a mut State,
+    pub(super) state: &'a mut MachineState,
     pub(super) at: ModuleId,
     pub(super) classes: ClassSet,
 }
@@ -282,7 +282,7 @@ impl<P: Coherence> WriteBack for L2Flush<'_, '_, P> {
 
     fn write_back_later(&mut self) {
         let L2Line { at: module, line, .. } = self.l2;
-        let source = super::state::Source::Module(module);
+        let source = super::state::RequestSource::Module(module);
         self.l2.hold(HeldRequest { module, line, source, how: HoldReason::Flush(self.threads) });
     }
 }

@@ -3,7 +3,8 @@
 use super::host::{EntryReplacement, L2Arrival, L2Classes, L2Fill, L2Flush, L2Line};
 use super::machine::Machine;
 use super::state::{
-    ASIDE, Channel, HeldRequest, HoldReason, Message, MessageBody, PostedRequest, Source, State, ThreadSet, Violation,
+    ASIDE, Channel, ChannelMessage, HeldRequest, HoldReason, MachineState, MessageBody, PostedRequest, RequestSource,
+    ThreadSet, Violation,
 };
 use super::values::Values;
 use tombolo_protocol::coherence::{self, Channels, MemoryAccess};
@@ -20,13 +21,13 @@ use tombolo_types::{Line, Mask, ModuleId};
 /// The request that a protocol step handles.
 #[derive(Clone, Copy)]
 pub(super) struct CurrentRequest {
-    pub(super) source: Source,
+    pub(super) source: RequestSource,
     pub(super) posted: PostedRequest,
 }
 
 /// Carries out the effects of a protocol step at an L2.
 struct L2Effects<'a> {
-    state: &'a mut State,
+    state: &'a mut MachineState,
     at: ModuleId,
     line: u8,
     /// Index of the line's bytes in the module's memory.
@@ -48,7 +49,7 @@ struct L2Effects<'a> {
 impl L2Effects<'_> {
     fn post(&mut self, channel: Channel, body: MessageBody) {
         self.effects += 1;
-        self.state.messages.push(Message { channel, line: self.line, body });
+        self.state.messages.push(ChannelMessage { channel, line: self.line, body });
     }
 
     fn other_module(&mut self, to: ModuleId) -> ModuleId {
@@ -140,14 +141,14 @@ impl Effects<ValidInvalid, Values> for L2Effects<'_> {
             return;
         };
         match (reply, hand.source) {
-            (Reply::Fill { mask, data }, Source::Sm(sm)) => {
+            (Reply::Fill { mask, data }, RequestSource::Sm(sm)) => {
                 self.post(Channel::ToSm { sm, line: self.line }, MessageBody::Fill { mask, data });
             }
-            (Reply::Fill { mask, data }, Source::Module(to)) => {
+            (Reply::Fill { mask, data }, RequestSource::Module(to)) => {
                 let to = self.other_module(to);
                 self.post(Channel::Down { from: self.at, to, region: self.region }, MessageBody::Fill { mask, data });
             }
-            (Reply::Fill { .. }, Source::Prefetch) => self.effects += 1,
+            (Reply::Fill { .. }, RequestSource::Prefetch) => self.effects += 1,
             (Reply::Old { data }, _) => match hand.posted.result {
                 Some(register) => self.post(Channel::Result { register }, MessageBody::Old(data)),
                 None => self.state.break_with(Violation::Unexpected("a result that nobody wants")),
@@ -201,7 +202,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Performs a protocol step at a slot.
     pub(super) fn step(
         &self,
-        state: &mut State,
+        state: &mut MachineState,
         at: ModuleId,
         line: u8,
         event: Event<Values>,
@@ -257,7 +258,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Performs a protocol step that must not be refused.
     pub(super) fn must_step(
         &self,
-        state: &mut State,
+        state: &mut MachineState,
         at: ModuleId,
         line: u8,
         event: Event<Values>,
@@ -269,7 +270,14 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// A request arrives at an L2, or is retried at this L2.
-    pub(super) fn take_posted(&self, state: &mut State, at: ModuleId, line: u8, source: Source, posted: PostedRequest) {
+    pub(super) fn take_posted(
+        &self,
+        state: &mut MachineState,
+        at: ModuleId,
+        line: u8,
+        source: RequestSource,
+        posted: PostedRequest,
+    ) {
         let hand = CurrentRequest { source, posted };
         if self.passes_queue(state, at, line, &hand) {
             return;
@@ -280,18 +288,18 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The requester, as seen by the L2 in `at`.
-    pub(super) fn requester(&self, at: ModuleId, source: Source) -> Requester {
+    pub(super) fn requester(&self, at: ModuleId, source: RequestSource) -> Requester {
         match source {
-            Source::Module(module) => Requester::Module(module),
-            Source::Sm(sm) if self.scene.sms[sm as usize].module != at => {
+            RequestSource::Module(module) => Requester::Module(module),
+            RequestSource::Sm(sm) if self.scene.sms[sm as usize].module != at => {
                 Requester::Module(self.scene.sms[sm as usize].module)
             }
-            Source::Sm(_) | Source::Prefetch => Requester::Local,
+            RequestSource::Sm(_) | RequestSource::Prefetch => Requester::Local,
         }
     }
 
     /// Bytes for an L2's own miss arrive.
-    pub(super) fn take_fill(&self, state: &mut State, at: ModuleId, line: u8, mask: Mask, data: Values) {
+    pub(super) fn take_fill(&self, state: &mut MachineState, at: ModuleId, line: u8, mask: Mask, data: Values) {
         let mut filling = L2Fill { l2: L2Line { machine: self, state, at, line }, mask, data };
         if let Some(held) = host::fill(&self.protocol, &mut filling, mask) {
             host::resume(&mut filling.l2, held);
@@ -300,7 +308,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// An invalidation for the region around `line` arrives, while the releases by `watched` wait for it. Each release
     /// then waits for every message about this region sent by this module.
-    pub(super) fn take_invalidation(&self, state: &mut State, at: ModuleId, line: u8, watched: ThreadSet) {
+    pub(super) fn take_invalidation(&self, state: &mut MachineState, at: ModuleId, line: u8, watched: ThreadSet) {
         let earlier = state.messages.len();
         let lines: Vec<u8> = self.lines_of_region(line).collect();
         let lines = lines.into_iter().map(|line| Line(u64::from(line)));
@@ -315,12 +323,12 @@ impl<P: Coherence> Machine<'_, P> {
         self.mark(&mut state.messages[first..], &mut [], watched, wait);
     }
 
-    pub(super) fn take_downgrade(&self, state: &mut State, at: ModuleId, line: u8, from: ModuleId) {
+    pub(super) fn take_downgrade(&self, state: &mut MachineState, at: ModuleId, line: u8, from: ModuleId) {
         self.must_step(state, at, line, Event::Downgrade { from }, None);
     }
 
     /// Evicts the line. Returns false, with no change, if the protocol keeps the line.
-    pub(super) fn evict(&self, state: &mut State, at: ModuleId, line: u8) -> bool {
+    pub(super) fn evict(&self, state: &mut MachineState, at: ModuleId, line: u8) -> bool {
         let in_use = |other: u8| {
             let slot = state.l2[self.l2_index(at, other)];
             slot.line.is_some() || slot.pending.is_some()
@@ -330,7 +338,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Evicts the directory entry for the line's region.
-    pub(super) fn replace_entry(&self, state: &mut State, at: ModuleId, line: u8) {
+    pub(super) fn replace_entry(&self, state: &mut MachineState, at: ModuleId, line: u8) {
         let lines: Vec<u8> = self.lines_of_region(line).collect();
         let lines = lines.into_iter().map(|line| Line(u64::from(line)));
         let mut replaced = EntryReplacement(L2Line { machine: self, state, at, line });
@@ -338,7 +346,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Performs the immediate part of a plan phase at a member, and marks the messages for which the thread then waits.
-    pub(super) fn act(&self, state: &mut State, at: ModuleId, thread: usize, action: PlanAction) {
+    pub(super) fn act(&self, state: &mut MachineState, at: ModuleId, thread: usize, action: PlanAction) {
         let bit = 1 << thread;
         self.empty_queue(state, at, action);
         match action {
@@ -362,12 +370,12 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Makes the releases by `threads` wait for every in-flight message that `wait` includes.
-    pub(super) fn wait(&self, state: &mut State, threads: ThreadSet, wait: Wait) {
-        let State { messages, held, .. } = state;
+    pub(super) fn wait(&self, state: &mut MachineState, threads: ThreadSet, wait: Wait) {
+        let MachineState { messages, held, .. } = state;
         self.mark(messages, held, threads, wait);
     }
 
-    fn mark(&self, messages: &mut [Message], held: &mut [HeldRequest], threads: ThreadSet, wait: Wait) {
+    fn mark(&self, messages: &mut [ChannelMessage], held: &mut [HeldRequest], threads: ThreadSet, wait: Wait) {
         let messages = messages.iter_mut().filter_map(|message| self.sent(message));
         let parked = held.iter_mut().filter_map(|held| self.parked(held));
         for (sent, watched) in messages.chain(parked) {
@@ -378,8 +386,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Classifies a message for waiting releases, and returns the set of waiting threads.
-    fn sent<'m>(&self, message: &'m mut Message) -> Option<(Sent, &'m mut ThreadSet)> {
-        let Message { channel, line, body } = message;
+    fn sent<'m>(&self, message: &'m mut ChannelMessage) -> Option<(Sent, &'m mut ThreadSet)> {
+        let ChannelMessage { channel, line, body } = message;
         let forgotten = self.config.publication.is_some_and(|rules| !rules.awaits_delivery());
         if forgotten && matches!(body, MessageBody::Request(posted) if posted.published) {
             return None;
@@ -403,9 +411,9 @@ impl<P: Coherence> Machine<'_, P> {
     /// Classifies a parked request for waiting releases, in the manner of `sent`.
     fn parked<'h>(&self, held: &'h mut HeldRequest) -> Option<(Sent, &'h mut ThreadSet)> {
         let from = match held.source {
-            Source::Sm(sm) => Sender::Sm(sm.into()),
-            Source::Module(module) => Sender::Module(module),
-            Source::Prefetch => return None,
+            RequestSource::Sm(sm) => Sender::Sm(sm.into()),
+            RequestSource::Module(module) => Sender::Module(module),
+            RequestSource::Prefetch => return None,
         };
         let HoldReason::Park(posted) = &mut held.how else { return None };
         let sent = Sent { what: store(posted)?, from, to: held.module, place: held.line.into() };
@@ -413,7 +421,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Writes back a line for the releases by `threads`, immediately or after the miss completes.
-    pub(super) fn flush_line(&self, state: &mut State, at: ModuleId, line: u8, threads: ThreadSet) {
+    pub(super) fn flush_line(&self, state: &mut MachineState, at: ModuleId, line: u8, threads: ThreadSet) {
         if state.l2[self.l2_index(at, line)].line.is_none() {
             return;
         }

@@ -1,7 +1,7 @@
 //! Placement of a program: threads on SMs, locations on lines, lines on homes.
 
 use super::values::CELLS;
-use crate::litmus::{Location, Placement, Program};
+use crate::litmus::{Location, Program, ThreadPlacement};
 use crate::random::Dice;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -66,7 +66,7 @@ pub struct RegionHomes {
 
 /// A machine with a program laid out on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Layout {
+pub struct ProgramLayout {
     /// Number of GPUs in the machine.
     pub gpus: u8,
     /// Number of modules per GPU.
@@ -88,10 +88,10 @@ pub(super) struct LineCell {
     pub(super) cell: u8,
 }
 
-impl Layout {
+impl ProgramLayout {
     /// A machine without any threads or regions.
-    fn empty(shape: Shape) -> Layout {
-        Layout {
+    fn empty(shape: PlacementParameters) -> ProgramLayout {
+        ProgramLayout {
             gpus: shape.gpus,
             modules_per_gpu: shape.modules_per_gpu,
             threads: Vec::new(),
@@ -158,7 +158,7 @@ impl Layout {
     }
 }
 
-impl Topology for Layout {
+impl Topology for ProgramLayout {
     fn gpus(&self) -> u8 {
         self.gpus
     }
@@ -180,7 +180,7 @@ impl Topology for Layout {
     }
 }
 
-impl fmt::Display for Layout {
+impl fmt::Display for ProgramLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (thread, sm) in self.threads.iter().enumerate() {
             write!(f, "P{thread}@m{}.sm{} ", sm.module.0, sm.index)?;
@@ -202,7 +202,7 @@ impl fmt::Display for Layout {
 
 /// Parameters for the enumeration of placements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct PlacementParameters {
     /// Number of GPUs in the machine; at least the number named by the program.
     pub gpus: u8,
     /// Number of modules per GPU.
@@ -226,8 +226,8 @@ pub struct Shape {
 ///
 /// # Panics
 /// If a thread is on the host: [`refuses`](super::refuses) tells which programs have a machine.
-pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
-    let base = Layout::empty(shape);
+pub fn layouts(program: &Program, shape: PlacementParameters) -> Vec<ProgramLayout> {
+    let base = ProgramLayout::empty(shape);
     let regions = base.regions_of(program);
     // The program fixes the GPU of each thread, therefore only GPUs without threads may exchange names.
     let renamings = renamings(shape, gpus_of(program));
@@ -241,7 +241,7 @@ pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
         // Homes are distinguished only up to the renamings that leave the threads in place.
         let open = images.iter().zip(&renamings).filter(|(image, _)| **image == threads);
         let open: Vec<&Vec<u8>> = open.map(|(_, renaming)| renaming).collect();
-        let placed = Layout { threads: threads.clone(), ..base.clone() };
+        let placed = ProgramLayout { threads: threads.clone(), ..base.clone() };
         let mut seen = BTreeSet::new();
         for layout in with_homes(program, &placed, regions, shape) {
             let plain = without_idle_homes(program, &layout, shape);
@@ -260,16 +260,16 @@ fn threads_renamed(threads: &[Sm], renaming: &[u8]) -> Vec<Sm> {
 }
 
 /// Layouts examined by [`layouts`], before the removal of duplicates under renaming.
-pub fn possible_layouts(program: &Program, shape: Shape) -> u64 {
-    let empty = Layout::empty(shape);
+pub fn possible_layouts(program: &Program, shape: PlacementParameters) -> u64 {
+    let empty = ProgramLayout::empty(shape);
     let homes = (0..empty.regions_of(program)).map(|region| home_options(program, &empty, region, shape).len() as u64);
     homes.fold(thread_placements(program, shape).len() as u64, u64::saturating_mul)
 }
 
 /// Draws a random layout from [`layouts`].
-pub(crate) fn drawn_layout(program: &Program, shape: Shape, dice: &mut Dice) -> Layout {
+pub(crate) fn drawn_layout(program: &Program, shape: PlacementParameters, dice: &mut Dice) -> ProgramLayout {
     let names = gpu_names(program);
-    let mut layout = Layout::empty(shape);
+    let mut layout = ProgramLayout::empty(shape);
     for (index, thread) in program.threads.iter().enumerate() {
         let mate = program.threads[..index].iter().position(|other| other.placement.shares_cta(thread.placement));
         let sm = match mate {
@@ -301,12 +301,12 @@ fn gpu_names(program: &Program) -> Vec<GpuId> {
 }
 
 /// Machine GPU for the GPU named in a thread's placement; `None` for a host thread.
-fn machine_gpu(names: &[GpuId], placement: Placement) -> Option<GpuId> {
+fn machine_gpu(names: &[GpuId], placement: ThreadPlacement) -> Option<GpuId> {
     placement.gpu().map(|name| GpuId(names.partition_point(|other| *other < name) as u8))
 }
 
 /// Every assignment of the program's CTAs to SMs.
-fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
+fn thread_placements(program: &Program, shape: PlacementParameters) -> Vec<Vec<Sm>> {
     let names = gpu_names(program);
     let mut partial: Vec<Vec<Sm>> = vec![Vec::new()];
     for (index, thread) in program.threads.iter().enumerate() {
@@ -328,7 +328,7 @@ fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
 /// The SMs available to a new CTA on `gpu`: a fresh SM in each module, or an occupied SM.
 ///
 /// A thread without a GPU has its own host core, numbered behind all modules.
-fn sm_options(placed: &[Sm], gpu: Option<GpuId>, shape: Shape) -> Vec<Sm> {
+fn sm_options(placed: &[Sm], gpu: Option<GpuId>, shape: PlacementParameters) -> Vec<Sm> {
     let Some(gpu) = gpu else {
         let module = ModuleId(shape.gpus * shape.modules_per_gpu);
         let index = placed.iter().filter(|sm| sm.module == module).count() as u8;
@@ -345,7 +345,12 @@ fn sm_options(placed: &[Sm], gpu: Option<GpuId>, shape: Shape) -> Vec<Sm> {
 }
 
 /// Every choice of homes for `regions` regions.
-fn with_homes(program: &Program, placed: &Layout, regions: usize, shape: Shape) -> Vec<Layout> {
+fn with_homes(
+    program: &Program,
+    placed: &ProgramLayout,
+    regions: usize,
+    shape: PlacementParameters,
+) -> Vec<ProgramLayout> {
     let mut partial = vec![placed.clone()];
     for region in 0..regions {
         let options = home_options(program, placed, region, shape);
@@ -363,7 +368,12 @@ fn with_homes(program: &Program, placed: &Layout, regions: usize, shape: Shape) 
     partial
 }
 
-fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape) -> Vec<RegionHomes> {
+fn home_options(
+    program: &Program,
+    placed: &ProgramLayout,
+    region: usize,
+    shape: PlacementParameters,
+) -> Vec<RegionHomes> {
     if shape.host_memory {
         return vec![RegionHomes { system: ModuleId(0), gpus: Vec::new() }];
     }
@@ -389,7 +399,7 @@ fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape)
 }
 
 /// True if a thread on `gpu` accesses the region.
-fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> bool {
+fn touches(program: &Program, placed: &ProgramLayout, region: usize, gpu: GpuId) -> bool {
     let names = gpu_names(program);
     program.threads.iter().filter(|thread| machine_gpu(&names, thread.placement) == Some(gpu)).any(|thread| {
         let locations = thread.code.iter().filter_map(|instruction| instruction.location());
@@ -400,7 +410,7 @@ fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> boo
 /// Every renaming that keeps each GPU's modules together and leaves the first `fixed` GPUs unchanged:
 /// `renaming[module]` is the new name. The remaining GPUs have homes only on their first module, therefore their
 /// modules have no names to exchange.
-fn renamings(shape: Shape, fixed: u8) -> Vec<Vec<u8>> {
+fn renamings(shape: PlacementParameters, fixed: u8) -> Vec<Vec<u8>> {
     let (inner, same) = (permutations(shape.modules_per_gpu), vec![(0..shape.modules_per_gpu).collect()]);
     let mut all = Vec::new();
     for gpus in permutations(shape.gpus - fixed) {
@@ -439,7 +449,7 @@ fn permutations(n: u8) -> Vec<Vec<u8>> {
 
 /// Replaces each unused GPU home by the system home. A GPU home is unused in the system home's own GPU, in a GPU
 /// without threads that access the region, and under a flat protocol.
-fn without_idle_homes(program: &Program, layout: &Layout, shape: Shape) -> Layout {
+fn without_idle_homes(program: &Program, layout: &ProgramLayout, shape: PlacementParameters) -> ProgramLayout {
     let mut plain = layout.clone();
     for (region, homes) in plain.regions.iter_mut().enumerate() {
         let own = homes.system.0 / shape.modules_per_gpu;
@@ -453,7 +463,7 @@ fn without_idle_homes(program: &Program, layout: &Layout, shape: Shape) -> Layou
 }
 
 /// The layout with modules renamed.
-fn renamed(layout: &Layout, renaming: &[u8]) -> Layout {
+fn renamed(layout: &ProgramLayout, renaming: &[u8]) -> ProgramLayout {
     let name = |module: ModuleId| ModuleId(renaming[module.0 as usize]);
     let regions = layout.regions.iter().map(|homes| {
         let system = name(homes.system);
@@ -464,5 +474,5 @@ fn renamed(layout: &Layout, renaming: &[u8]) -> Layout {
         }
         RegionHomes { system, gpus }
     });
-    Layout { threads: threads_renamed(&layout.threads, renaming), regions: regions.collect(), ..layout.clone() }
+    ProgramLayout { threads: threads_renamed(&layout.threads, renaming), regions: regions.collect(), ..layout.clone() }
 }

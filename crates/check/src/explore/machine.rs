@@ -1,16 +1,16 @@
 //! The explored machine: all data that stays constant while a program runs, and the initial state.
 
 use super::MAX_MODULES;
-use super::boundaries::{Boundary, BoundaryPlanner};
-use super::config::{Config, Start, Wishes};
+use super::boundaries::{BoundaryPlanner, BoundarySteps};
+use super::config::{Config, Start, UnrequestedChanges};
 use super::edges::MessageEdges;
-use super::layout::Layout;
+use super::layout::ProgramLayout;
 use super::pages::{self, PageState};
 use super::probe;
 use super::reduce::{RemainingActions, remaining, syncs};
 use super::scene::Scene;
 use super::sm::SmHost;
-use super::state::{L2Slot, PostedRequest, Source, State};
+use super::state::{L2Slot, MachineState, PostedRequest, RequestSource};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Thread, Value};
 use tombolo_protocol::coherence::Channels;
@@ -44,11 +44,16 @@ pub(super) struct Machine<'a, P> {
     /// Region of each line.
     region_of: Vec<u8>,
     /// Actions at each kernel boundary.
-    pub(super) boundaries: Vec<Boundary>,
+    pub(super) boundaries: Vec<BoundarySteps>,
 }
 
 impl<'a, P: Coherence> Machine<'a, P> {
-    pub(super) fn new(protocol: P, program: &'a Program, layout: &'a Layout, config: &'a Config) -> Machine<'a, P> {
+    pub(super) fn new(
+        protocol: P,
+        program: &'a Program,
+        layout: &'a ProgramLayout,
+        config: &'a Config,
+    ) -> Machine<'a, P> {
         let scene = Scene::new(&protocol, program, layout);
         let lines = scene.lines;
         let regions = layout.regions.len();
@@ -70,9 +75,13 @@ impl<'a, P: Coherence> Machine<'a, P> {
         };
         let classes = homes.iter().enumerate().map(class).collect();
         let edges = MessageEdges::new(&protocol, layout, lines, paging.is_some());
-        let Config { decides, broken_elision: broken, ref options, start, .. } = *config;
-        assert!(start == Start::Cold || !decides.elides(), "a table takes the L2s to hold nothing at the start");
-        let boundaries = BoundaryPlanner { decides, broken, facts: &P::FACTS, options }.boundaries(program, layout);
+        let Config { boundary_policy, broken_elision: broken, ref options, start, .. } = *config;
+        assert!(
+            start == Start::Cold || !boundary_policy.elides(),
+            "a table takes the L2s to hold nothing at the start"
+        );
+        let boundaries =
+            BoundaryPlanner { policy: boundary_policy, broken, facts: &P::FACTS, options }.boundaries(program, layout);
         let mut machine = Machine {
             protocol,
             scene,
@@ -97,16 +106,20 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// The state before the first instruction.
-    pub(super) fn start(&self) -> State {
+    pub(super) fn start(&self) -> MachineState {
         let modules = self.scene.layout.modules() as usize;
         let pages = pages::pages(self.scene.layout, self.config);
-        let mut state = State {
+        let mut state = MachineState {
             fronts: self.scene.initial(),
             l2: vec![L2Slot::default(); modules * self.scene.lines],
             entries: vec![None; modules * self.regions],
             memory: self.initial_memory(&pages),
             pages,
-            wishes: if self.config.paging.is_some() { self.config.wishes } else { Wishes::default() },
+            unrequested: if self.config.paging.is_some() {
+                self.config.unrequested
+            } else {
+                UnrequestedChanges::default()
+            },
             queues: Vec::new(),
             held: Vec::new(),
             messages: Vec::new(),
@@ -143,12 +156,12 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// Fills every cache with every line through the protocol itself: prefetches run to completion in sequence.
-    fn warm(&self, state: &mut State) {
+    fn warm(&self, state: &mut MachineState) {
         let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
         let read = PostedRequest { request, result: None, passed: None, watched: 0, published: false };
         for line in 0..self.scene.lines {
             for module in self.modules() {
-                self.take_posted(state, module, line as u8, Source::Prefetch, read);
+                self.take_posted(state, module, line as u8, RequestSource::Prefetch, read);
                 self.run_down(state);
             }
             for sm in 0..self.scene.sms.len() {
@@ -158,7 +171,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// Delivers every in-flight message, in some order.
-    pub(super) fn run_down(&self, state: &mut State) {
+    pub(super) fn run_down(&self, state: &mut MachineState) {
         while let Some(message) = state.messages.first().copied() {
             self.deliver(state, message.channel);
         }
@@ -166,7 +179,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
 
     /// Cells of a line at the home or in memory. At the end of a run, if memory is the ordering point, memory holds
     /// every cell.
-    pub(super) fn home_contents(&self, state: &State, line: u8) -> Values {
+    pub(super) fn home_contents(&self, state: &MachineState, line: u8) -> Values {
         let holder = self.holder(state, line);
         if self.protocol.ordering_point().is_memory() {
             return state.memory[self.memory_index(holder, line)];
@@ -175,7 +188,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// Final state shown by a state without successors, as read from memory by `observer`.
-    pub(super) fn final_state(&self, state: &State, observer: ModuleId) -> FinalState {
+    pub(super) fn final_state(&self, state: &MachineState, observer: ModuleId) -> FinalState {
         let memory: Vec<Value> = (0..self.scene.program.locations.len())
             .map(|location| {
                 let cell = self.scene.layout.cell(Location(location as u16));
@@ -191,7 +204,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// The L2 that serves reads from an SM in `module`.
-    pub(super) fn answering_module(&self, state: &State, module: ModuleId, line: u8) -> ModuleId {
+    pub(super) fn answering_module(&self, state: &MachineState, module: ModuleId, line: u8) -> ModuleId {
         let homes = self.homes_now(state, module, line);
         if self.protocol.passes_reads() && !self.protocol.caches(Class::of(self.scene.layout, module, homes)) {
             homes.system

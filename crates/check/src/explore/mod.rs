@@ -1,9 +1,9 @@
 //! The explorer: every interleaving of a small program on a small machine, driven by exactly the functions in
 //! [`tombolo_protocol`] that the timing model also drives.
 //!
-//! [`run`] lays a [`Program`] out on a machine ([`Layout`]) and executes it under a protocol named by a [`Config`], for
-//! every interleaving that channels, caches and threads allow. It reports the final states reached and any violation.
-//! [`layouts`] enumerates the placements of threads and homes.
+//! [`run`] lays a [`Program`] out on a machine ([`ProgramLayout`]) and executes it under a protocol named by a
+//! [`Config`], for every interleaving that channels, caches and threads allow. It reports the final states reached and
+//! any violation. [`layouts`] enumerates the placements of threads and homes.
 //!
 //! - `state` defines a state, `machine` the initial state, `step` the possible successors.
 //! - `scene` is a program with its layout. `sm` hosts threads and L1s, `sync` their acquires and releases. Both are
@@ -68,10 +68,10 @@ mod sync;
 mod trial;
 mod values;
 
-pub use boundaries::Decides;
-pub use config::{ClientResources, Config, Evictions, Reductions, Start, Wishes};
+pub use boundaries::BoundaryPolicy;
+pub use config::{ClientResources, Config, Evictions, Reductions, Start, UnrequestedChanges};
 pub(crate) use layout::drawn_layout;
-pub use layout::{Layout, RegionHomes, Shape, Sharing, Sm, gpus_of, layouts, possible_layouts};
+pub use layout::{PlacementParameters, ProgramLayout, RegionHomes, Sharing, Sm, gpus_of, layouts, possible_layouts};
 pub use state::Violation;
 
 use crate::litmus::{FinalState, Program};
@@ -87,7 +87,7 @@ pub use tombolo_protocol::catalogue::UnknownProtocol;
 
 /// Result of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ExplorationVerdict {
     /// Every state was visited without a violation.
     Clean,
     /// A violation occurred: the violation reached in the fewest steps.
@@ -104,7 +104,7 @@ pub struct Report {
     /// States visited.
     pub states: usize,
     /// Result of the exploration.
-    pub verdict: Verdict,
+    pub verdict: ExplorationVerdict,
     /// Path to the violation as a message sequence chart; the shortest path unless it was found on a random walk.
     pub trace: Option<String>,
 }
@@ -173,7 +173,7 @@ pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
 /// If the configuration names an unknown protocol.
 pub fn run(
     program: &Program,
-    layout: &Layout,
+    layout: &ProgramLayout,
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Result<Report, UnknownProtocol> {
@@ -184,7 +184,7 @@ pub fn run(
 /// An exploration without its protocol.
 struct Exploration<'a> {
     program: &'a Program,
-    layout: &'a Layout,
+    layout: &'a ProgramLayout,
     config: &'a Config,
     forbidden: &'a dyn Fn(&FinalState) -> bool,
 }
@@ -204,7 +204,7 @@ impl Visitor for Exploration<'_> {
 fn explore<P: Coherence>(
     protocol: P,
     program: &Program,
-    layout: &Layout,
+    layout: &ProgramLayout,
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Report {
@@ -220,9 +220,9 @@ fn explore<P: Coherence>(
 fn report<W: chart::ChartableWorld>(world: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> Report {
     let found = search::search(world, forbidden);
     let verdict = match &found.violation {
-        Some((violation, _)) => Verdict::Violated(*violation),
-        None if found.bounded => Verdict::Bounded,
-        None => Verdict::Clean,
+        Some((violation, _)) => ExplorationVerdict::Violated(*violation),
+        None if found.bounded => ExplorationVerdict::Bounded,
+        None => ExplorationVerdict::Clean,
     };
     let trace = found.violation.map(|(violation, steps)| chart::chart(world, &steps, violation));
     Report { outcomes: found.outcomes, states: found.states, verdict, trace }

@@ -5,11 +5,11 @@
 //! subscribers for its publications.
 
 use super::config::Config;
-use super::layout::{Layout, RegionHomes};
+use super::layout::{ProgramLayout, RegionHomes};
 use super::machine::Machine;
 use super::paging::PageChange;
 use super::sm::SmHost;
-use super::state::{Channel, State};
+use super::state::{Channel, MachineState};
 use super::values::Values;
 use crate::litmus::Instruction;
 use tombolo_protocol::paging::{Access, Holder, Mapping, Residence, Start, Step as Phase, Wanted};
@@ -55,7 +55,7 @@ impl PageState {
 }
 
 /// All pages of a layout; empty if pages are fixed and not published.
-pub(super) fn pages(layout: &Layout, config: &Config) -> Vec<PageState> {
+pub(super) fn pages(layout: &ProgramLayout, config: &Config) -> Vec<PageState> {
     let (Some(rules), modules) = (config.rules_of_pages(), layout.modules()) else { return Vec::new() };
     assert!(usize::from(modules) <= MODULES, "{modules} modules; at most {MODULES}");
     let page = |(region, homes): (usize, &RegionHomes)| {
@@ -74,7 +74,7 @@ pub(super) fn pages(layout: &Layout, config: &Config) -> Vec<PageState> {
 
 impl<P: Coherence> Machine<'_, P> {
     /// The homes of `line` under module `at`'s current mapping. If pages are fixed, the layout's homes apply.
-    pub(super) fn homes_now(&self, state: &State, at: ModuleId, line: u8) -> Homes {
+    pub(super) fn homes_now(&self, state: &MachineState, at: ModuleId, line: u8) -> Homes {
         match self.sees(state, at, line) {
             None => self.homes_of(at, line),
             Some(Mapping { home, .. }) => Homes { system: home, gpu: home },
@@ -82,12 +82,12 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Current mapping of the page with `line` at module `at`; `None` if pages are fixed and not published.
-    pub(super) fn sees(&self, state: &State, at: ModuleId, line: u8) -> Option<Mapping> {
+    pub(super) fn sees(&self, state: &MachineState, at: ModuleId, line: u8) -> Option<Mapping> {
         let page = state.pages.get(self.region(line) as usize)?;
         Some(page.seen[at.0 as usize])
     }
 
-    /// Index in [`State::memory`] for a line's bytes in the memory of `holder`.
+    /// Index in [`MachineState::memory`] for a line's bytes in the memory of `holder`.
     pub(super) fn memory_index(&self, holder: Holder, line: u8) -> usize {
         if self.paging.is_none() {
             return line as usize;
@@ -97,7 +97,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Holder of the authoritative bytes for `line`.
-    pub(super) fn holder(&self, state: &State, line: u8) -> Holder {
+    pub(super) fn holder(&self, state: &MachineState, line: u8) -> Holder {
         match state.pages.get(self.region(line) as usize) {
             None => Holder::Module(self.homes_of(ModuleId(0), line).system),
             Some(page) => page.now.home,
@@ -106,14 +106,14 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// True if the mapping of the thread's module permits the current access. Always true on machines with fixed,
     /// unpublished pages.
-    pub(super) fn may_access(&self, state: &State, thread: usize) -> bool {
+    pub(super) fn may_access(&self, state: &MachineState, thread: usize) -> bool {
         let (Some(rules), Some((page, wanted))) = (self.paging, self.wanted(state, thread)) else { return true };
         let at = self.module_of(thread);
         rules.allows(at, state.pages[page as usize].seen[at.0 as usize], wanted)
     }
 
     /// Page and kind of the current access.
-    pub(super) fn wanted(&self, state: &State, thread: usize) -> Option<(u8, Wanted)> {
+    pub(super) fn wanted(&self, state: &MachineState, thread: usize) -> Option<(u8, Wanted)> {
         let instruction = self.instruction(state, thread)?;
         let page = self.region(self.scene.layout.cell(instruction.location()?).line);
         let store = |order: Order| {
@@ -135,7 +135,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if the first message of a channel waits for published stores.
-    pub(super) fn waits_for_publication(&self, state: &State, channel: Channel) -> bool {
+    pub(super) fn waits_for_publication(&self, state: &MachineState, channel: Channel) -> bool {
         self.awaits_value(state, channel) || self.waits_before_l2(state, channel)
     }
 
@@ -145,7 +145,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Bytes of a line at `holder`: in memory, or in the L2 if the cached copy is newer.
-    pub(super) fn contents_at(&self, state: &State, holder: Holder, line: u8) -> Values {
+    pub(super) fn contents_at(&self, state: &MachineState, holder: Holder, line: u8) -> Values {
         let mut values = state.memory[self.memory_index(holder, line)];
         if let Some(present) = holder.module().and_then(|module| state.l2[self.l2_index(module, line)].line) {
             tombolo_protocol::Data::merge(&mut values, present.data, present.valid);
@@ -159,7 +159,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Cells of a line in the view of `observer`, at run end.
-    pub(super) fn seen_by(&self, state: &State, observer: ModuleId, line: u8) -> Values {
+    pub(super) fn seen_by(&self, state: &MachineState, observer: ModuleId, line: u8) -> Values {
         match self.sees(state, observer, line) {
             Some(Mapping { home, subscribers, .. }) if !subscribers.is_empty() => {
                 self.contents_at(state, Holder::Module(home), line)
@@ -170,7 +170,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Finds a page copy different from the home's contents, at rest. Copies of published pages may differ: stores to
     /// such a page may race.
-    pub(super) fn copy_that_differs(&self, state: &State) -> Option<(ModuleId, u8)> {
+    pub(super) fn copy_that_differs(&self, state: &MachineState) -> Option<(ModuleId, u8)> {
         let lines = || 0..self.scene.lines as u8;
         let copies = |line: u8| {
             let page = state.pages.get(self.region(line) as usize);

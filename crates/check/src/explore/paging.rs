@@ -8,14 +8,15 @@
 //!
 //! A module that unmaps a page sends the page's queue entries like any entry: at any time.
 
-use super::config::Wishes;
+use super::config::UnrequestedChanges;
 use super::l2::is_awaited;
 use super::machine::Machine;
 use super::pages::PageState;
 use super::reduce::LineSet;
 use super::sm::SmHost;
 use super::state::{
-    AwaitedResult, Channel, HeldRequest, HoldReason, Message, MessageBody, PostedRequest, Source, State, Violation,
+    AwaitedResult, Channel, ChannelMessage, HeldRequest, HoldReason, MachineState, MessageBody, PostedRequest,
+    RequestSource, Violation,
 };
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::paging::{Change, Holder, Paging, Step as Phase, Wish};
@@ -29,7 +30,7 @@ pub(super) struct PageChange {
     /// Index of the current step.
     pub(super) step: u8,
     /// Modules that have not received the current step yet.
-    asked: ModuleSet,
+    contacted: ModuleSet,
     /// Modules that have not acknowledged the current step.
     owed: ModuleSet,
     /// Lines that have not been copied.
@@ -106,7 +107,7 @@ fn receive_late_mapping(page: &mut PageState, module: ModuleId) {
 
 impl<P: Coherence> Machine<'_, P> {
     /// Enumerates the possible page steps.
-    pub(super) fn page_steps(&self, state: &State, steps: &mut Vec<super::step::Step>) {
+    pub(super) fn page_steps(&self, state: &MachineState, steps: &mut Vec<super::step::Step>) {
         let mut add = |step| steps.push(super::step::Step::Page(step));
         for (number, page) in (0..).zip(&state.pages) {
             let late = page.late.map_or(ModuleSet::NONE, |(_, modules)| modules);
@@ -114,7 +115,7 @@ impl<P: Coherence> Machine<'_, P> {
                 add(PageStep::ReceiveLate { page: number, module });
             });
             let Some(changing) = page.change else { continue };
-            self.modules().filter(|module| changing.asked.contains(*module)).for_each(|module| {
+            self.modules().filter(|module| changing.contacted.contains(*module)).for_each(|module| {
                 add(PageStep::Receive { page: number, module });
             });
             (0..self.scene.lines as u8).filter(|line| changing.left >> line & 1 != 0).for_each(|line| {
@@ -134,8 +135,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Enumerates the wishes for a page, independent from any access, including those without effect.
-    fn wishes(&self, state: &State, page: u8, of: &PageState) -> Vec<PageStep> {
-        let (Wishes { moves, subscribes, leaves }, modules) = (state.wishes, || self.modules());
+    fn wishes(&self, state: &MachineState, page: u8, of: &PageState) -> Vec<PageStep> {
+        let (UnrequestedChanges { moves, subscribes, leaves }, modules) = (state.unrequested, || self.modules());
         if !of.now.published {
             let holders = modules().map(Holder::Module).chain([Holder::Host]).filter(|_| moves > 0);
             return holders.map(|to| PageStep::Move { page, to }).collect();
@@ -150,7 +151,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The change that a wish starts, if any.
-    fn wish(&self, state: &State, step: PageStep) -> Option<(u8, Change)> {
+    fn wish(&self, state: &MachineState, step: PageStep) -> Option<(u8, Change)> {
         let (page, wish) = match step {
             PageStep::Move { page, to } => (page, Wish::Move { to }),
             PageStep::Subscribe { page, module } => (page, Wish::Subscribe { module }),
@@ -166,7 +167,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The change that a thread's fault starts.
-    fn fault(&self, state: &State, thread: usize) -> Option<(u8, Change)> {
+    fn fault(&self, state: &MachineState, thread: usize) -> Option<(u8, Change)> {
         let rules = self.paging?;
         if self.stage(state, thread) != Some(Stage::Issue) || !self.can_issue(state, thread) {
             return None;
@@ -187,7 +188,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Executes a step. Returns false if it must wait.
-    pub(super) fn take_page_step(&self, state: &mut State, step: PageStep) -> bool {
+    pub(super) fn take_page_step(&self, state: &mut MachineState, step: PageStep) -> bool {
         match step {
             PageStep::Fault { thread } => {
                 let Some((page, change)) = self.fault(state, thread as usize) else { return false };
@@ -216,27 +217,32 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Begins the change for a wish, and decrements the budget for this kind of wish.
-    fn fulfil(&self, state: &mut State, wish: PageStep, left: impl Fn(&mut Wishes) -> &mut u8) -> bool {
+    fn fulfil(
+        &self,
+        state: &mut MachineState,
+        wish: PageStep,
+        left: impl Fn(&mut UnrequestedChanges) -> &mut u8,
+    ) -> bool {
         let Some((page, change)) = self.wish(state, wish) else { return false };
-        *left(&mut state.wishes) -= 1;
+        *left(&mut state.unrequested) -= 1;
         self.begin_change(state, page, change)
     }
 
     /// Starts a change. If the steps are executed at once, returns false until all involved modules have released the
     /// page.
-    fn begin_change(&self, state: &mut State, page: u8, change: Change) -> bool {
+    fn begin_change(&self, state: &mut MachineState, page: u8, change: Change) -> bool {
         let none = ModuleSet::NONE;
-        state.pages[page as usize].change = Some(PageChange { change, step: 0, asked: none, owed: none, left: 0 });
+        state.pages[page as usize].change = Some(PageChange { change, step: 0, contacted: none, owed: none, left: 0 });
         self.begin_phase_of(state, page);
         !self.config.reductions.pages || self.finish_change(state, page)
     }
 
     /// Executes all steps of a change. Returns false if an awaited message is in flight.
-    fn finish_change(&self, state: &mut State, page: u8) -> bool {
+    fn finish_change(&self, state: &mut MachineState, page: u8) -> bool {
         loop {
             self.advance_change(state, page);
             let Some(changing) = state.pages[page as usize].change else { return true };
-            if let Some(module) = self.modules().find(|module| changing.asked.contains(*module)) {
+            if let Some(module) = self.modules().find(|module| changing.contacted.contains(*module)) {
                 self.receive_step(state, page, module);
             } else if changing.left != 0 {
                 self.copy(state, changing.left.trailing_zeros() as u8);
@@ -247,29 +253,29 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Sends the messages for the current step.
-    fn begin_phase_of(&self, state: &mut State, page: u8) {
+    fn begin_phase_of(&self, state: &mut MachineState, page: u8) {
         let (phase, lines) = (state.pages[page as usize].phase(), self.lines_of_page(page));
         let PageState { change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
         match phase {
-            Some(Phase::Unmap(modules)) => (changing.asked, changing.owed) = (modules, modules),
-            Some(Phase::WriteBack(modules)) => changing.asked = modules,
+            Some(Phase::Unmap(modules)) => (changing.contacted, changing.owed) = (modules, modules),
+            Some(Phase::WriteBack(modules)) => changing.contacted = modules,
             Some(Phase::Copy { .. }) => changing.left = lines.fold(0, |set, line| set | 1 << line),
-            Some(Phase::Map { modules, .. }) => changing.asked = modules,
+            Some(Phase::Map { modules, .. }) => changing.contacted = modules,
             None => {}
         }
     }
 
     /// Advances every change to the furthest possible step.
-    pub(super) fn settle_pages(&self, state: &mut State) {
+    pub(super) fn settle_pages(&self, state: &mut MachineState) {
         for page in 0..state.pages.len() as u8 {
             self.advance_change(state, page);
         }
     }
 
     /// Advances a page's change from step to step while no acknowledgment or copy is missing.
-    fn advance_change(&self, state: &mut State, page: u8) {
+    fn advance_change(&self, state: &mut MachineState, page: u8) {
         while let Some(changing) = self.collect(state, page) {
-            let lacking = changing.owed.and(changing.asked);
+            let lacking = changing.owed.and(changing.contacted);
             let PageState { now, before, change, late, .. } = &mut state.pages[page as usize];
             let rules = self.paging.unwrap_or_default();
             let is_last = changing.change.step(changing.step + 1).is_none();
@@ -289,9 +295,9 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Collects acknowledgments for a page's change.
-    fn collect(&self, state: &mut State, page: u8) -> Option<PageChange> {
+    fn collect(&self, state: &mut MachineState, page: u8) -> Option<PageChange> {
         let changing = state.pages[page as usize].change?;
-        let awaited = changing.owed.without(changing.asked);
+        let awaited = changing.owed.without(changing.contacted);
         let over = |module: &ModuleId| awaited.contains(*module) && self.is_over(state, page, *module);
         let over: ModuleSet = self.modules().filter(over).collect();
         let changing = PageChange { owed: changing.owed.without(over), ..changing };
@@ -300,11 +306,11 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// A module receives the current step.
-    fn receive_step(&self, state: &mut State, page: u8, module: ModuleId) {
+    fn receive_step(&self, state: &mut MachineState, page: u8, module: ModuleId) {
         let Some(rules) = self.paging else { return };
         let phase = state.pages[page as usize].phase();
         let PageState { seen, change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
-        changing.asked = changing.asked.without(ModuleSet::only(module));
+        changing.contacted = changing.contacted.without(ModuleSet::only(module));
         let seen = &mut seen[module.0 as usize];
         match phase {
             Some(Phase::Unmap(_)) if rules.unmapping().refuses => *seen = seen.refused(),
@@ -315,7 +321,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Writes an L2's contents of a page back to memory, and drops the lines.
-    fn write_back_page(&self, state: &mut State, page: u8, module: ModuleId, rules: &Paging) {
+    fn write_back_page(&self, state: &mut MachineState, page: u8, module: ModuleId, rules: &Paging) {
         for line in self.lines_of_page(page) {
             let index = self.l2_index(module, line);
             let Some(held) = state.l2[index].line else { continue };
@@ -334,7 +340,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Copies a line between two memories.
-    fn copy(&self, state: &mut State, line: u8) {
+    fn copy(&self, state: &mut MachineState, line: u8) {
         let page = &mut state.pages[self.region(line) as usize];
         let (Some(Phase::Copy { from, to }), Some(changing)) = (page.phase(), &mut page.change) else { return };
         changing.left &= !(1 << line);
@@ -346,7 +352,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if no access that an unmapping module must await is still in flight.
-    fn is_over(&self, state: &State, page: u8, module: ModuleId) -> bool {
+    fn is_over(&self, state: &MachineState, page: u8, module: ModuleId) -> bool {
         let unmapping = self.paging.unwrap_or_default().unmapping();
         !(unmapping.awaits_loads && self.has_loads(state, page, module)
             || unmapping.awaits_stores && self.has_stores(state, page, module, false)
@@ -355,7 +361,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if a load or an atomic from `module` to a page still lacks its result.
-    fn has_loads(&self, state: &State, page: u8, module: ModuleId) -> bool {
+    fn has_loads(&self, state: &MachineState, page: u8, module: ModuleId) -> bool {
         let here = (0..state.fronts.threads.len()).filter(|&thread| self.module_of(thread) == module);
         here.flat_map(|thread| self.scene.registers_of(thread)).any(|register| {
             match state.fronts.registers[register].awaits {
@@ -369,16 +375,16 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// True if a store or an atomic from `module` to a page, or a publication from it, has not been served at the
     /// destination.
-    fn has_stores(&self, state: &State, page: u8, module: ModuleId, published: bool) -> bool {
+    fn has_stores(&self, state: &MachineState, page: u8, module: ModuleId, published: bool) -> bool {
         let is_meant = |posted: &PostedRequest| is_awaited(posted) && posted.published == published;
-        let of_module = |source: Source| match source {
-            Source::Sm(sm) => self.scene.sms[sm as usize].module == module,
-            Source::Module(from) => from == module,
-            Source::Prefetch => false,
+        let of_module = |source: RequestSource| match source {
+            RequestSource::Sm(sm) => self.scene.sms[sm as usize].module == module,
+            RequestSource::Module(from) => from == module,
+            RequestSource::Prefetch => false,
         };
-        let sent = |message: &Message| match (message.channel, &message.body) {
+        let sent = |message: &ChannelMessage| match (message.channel, &message.body) {
             (Channel::ToL2 { sm, line }, MessageBody::Request(posted)) => {
-                of_module(Source::Sm(sm)) && self.region(line) == page && is_meant(posted)
+                of_module(RequestSource::Sm(sm)) && self.region(line) == page && is_meant(posted)
             }
             (Channel::Up { from, .. }, MessageBody::Request(posted)) => {
                 from == module && self.region(message.line) == page && is_meant(posted)

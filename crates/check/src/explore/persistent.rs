@@ -26,7 +26,9 @@ use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
 use super::sm::SmHost;
-use super::state::{AwaitedResult, Channel, HoldReason, MessageBody, PostedRequest, SlotSet, Source, State};
+use super::state::{
+    AwaitedResult, Channel, HoldReason, MachineState, MessageBody, PostedRequest, RequestSource, SlotSet,
+};
 use super::step::Step;
 use super::sync::PlanHost;
 use super::values::mask_of;
@@ -60,7 +62,7 @@ enum ThreadProgress {
 
 /// Facts computed once per state.
 struct StateFacts<'a> {
-    state: &'a State,
+    state: &'a MachineState,
     standings: [ThreadProgress; MAX_THREADS],
     /// Per thread: slots on the paths for all possible future accesses by the thread.
     passed: [SlotSet; MAX_THREADS],
@@ -75,7 +77,7 @@ struct StateFacts<'a> {
 
 impl<P: Coherence> Machine<'_, P> {
     /// Finds the smallest sufficient part of `steps`; returns all steps if no smaller part is found.
-    pub(super) fn sufficient_steps(&self, state: &State, mut steps: Vec<Step>) -> Vec<Step> {
+    pub(super) fn sufficient_steps(&self, state: &MachineState, mut steps: Vec<Step>) -> Vec<Step> {
         if self.loops || steps.len() < 2 {
             return steps;
         }
@@ -115,7 +117,7 @@ impl<P: Coherence> Machine<'_, P> {
         steps
     }
 
-    fn scene<'a>(&self, state: &'a State) -> StateFacts<'a> {
+    fn scene<'a>(&self, state: &'a MachineState) -> StateFacts<'a> {
         let (mut standings, mut passed) = ([ThreadProgress::Done; MAX_THREADS], [0; MAX_THREADS]);
         for thread in 0..state.fronts.threads.len() {
             standings[thread] = self.standing(state, thread);
@@ -181,7 +183,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The slots and SMs to which a step belongs.
-    fn node(&self, state: &State, step: Step) -> SlotSmSet {
+    fn node(&self, state: &MachineState, step: Step) -> SlotSmSet {
         let at = |module, line| SlotSmSet { slots: self.slot(module, line), sms: 0 };
         match step {
             Step::Thread { thread, .. } => self.sm_part(thread as usize),
@@ -306,7 +308,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// True if the L2 in `from` may send a fill or an invalidation to the L2 in `module` before a new message arrives
     /// from there, while the channel contains no earlier message.
-    fn may_send_down(&self, state: &State, from: ModuleId, module: ModuleId, line: u8) -> bool {
+    fn may_send_down(&self, state: &MachineState, from: ModuleId, module: ModuleId, line: u8) -> bool {
         let region = self.region(line);
         let is_one_channel = self.protocol.channels().fills_stay_ahead;
         let mut asks = false;
@@ -326,12 +328,12 @@ impl<P: Coherence> Machine<'_, P> {
         asks || self.named(state, from, line).contains(module)
             || (self.lines_of_region(line)).any(|line| state.l2[self.l2_index(module, line)].pending.is_some())
             || state.held.iter().any(|held| {
-                held.module == from && held.source == Source::Module(module) && self.region(held.line) == region
+                held.module == from && held.source == RequestSource::Module(module) && self.region(held.line) == region
             })
     }
 
     /// The slot that may fill the pending miss met in the L1 by a thread's next access.
-    fn fill_slot(&self, state: &State, thread: usize) -> SlotSet {
+    fn fill_slot(&self, state: &MachineState, thread: usize) -> SlotSet {
         if self.stage(state, thread) != Some(Stage::Issue) {
             return 0;
         }
@@ -341,7 +343,7 @@ impl<P: Coherence> Machine<'_, P> {
         if is_met { self.slot(self.answering_module(state, self.scene.sms[sm as usize].module, line), line) } else { 0 }
     }
 
-    fn standing(&self, state: &State, thread: usize) -> ThreadProgress {
+    fn standing(&self, state: &MachineState, thread: usize) -> ThreadProgress {
         let Some(instruction) = self.instruction(state, thread) else { return ThreadProgress::Done };
         let all = || self.awaited(state, thread, self.scene.registers_of(thread));
         let own = || {
@@ -362,7 +364,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    fn standing_in_plan(&self, state: &State, thread: usize) -> ThreadProgress {
+    fn standing_in_plan(&self, state: &MachineState, thread: usize) -> ThreadProgress {
         match self.watched(state, thread) {
             Some(part) if self.requested_slots(state, thread) == 0 => ThreadProgress::Waits(part),
             Some(_) | None => ThreadProgress::Ready,
@@ -371,7 +373,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// At a kernel boundary a thread waits first for threads that have not arrived, then for results awaited by arrived
     /// threads, then for the first thread, which runs the plans.
-    fn standing_at_boundary(&self, state: &State, thread: usize) -> ThreadProgress {
+    fn standing_at_boundary(&self, state: &MachineState, thread: usize) -> ThreadProgress {
         for other in 0..state.fronts.threads.len() {
             let is_done = self.instruction(state, other).is_none();
             if !is_done && !self.is_at_boundary(state, other) {
@@ -389,7 +391,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The line with a pending miss for which a load must wait. No other instruction with complete operands waits.
-    fn stalled_on(&self, state: &State, thread: usize, instruction: &Instruction) -> Option<u8> {
+    fn stalled_on(&self, state: &MachineState, thread: usize, instruction: &Instruction) -> Option<u8> {
         let Instruction::Load { order, location, .. } = *instruction else { return None };
         let at = self.scene.layout.cell(location);
         let mut slot = state.fronts.l1[self.scene.l1_index(self.scene.sm_of[thread], at.line)];
@@ -399,7 +401,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The slots that the requests from the thread's plan are about to reach.
-    fn requested_slots(&self, state: &State, thread: usize) -> SlotSet {
+    fn requested_slots(&self, state: &MachineState, thread: usize) -> SlotSet {
         let slots = state.messages.iter().map(|message| match message.channel {
             Channel::Plan { thread: of, module } if of as usize == thread => self.slots_of(module),
             _ => 0,
@@ -408,7 +410,12 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Part that delivers the result for the first waiting register in `registers`.
-    fn awaited(&self, state: &State, thread: usize, mut registers: impl Iterator<Item = usize>) -> Option<SlotSmSet> {
+    fn awaited(
+        &self,
+        state: &MachineState,
+        thread: usize,
+        mut registers: impl Iterator<Item = usize>,
+    ) -> Option<SlotSmSet> {
         registers.find_map(|register| match state.fronts.registers[register].awaits? {
             AwaitedResult::Load { line, .. } => Some(self.next_fill_part(state, thread, line)),
             AwaitedResult::Atomic { line, .. } => {
@@ -421,7 +428,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Part through which the fill for an L1 miss must come next.
-    fn next_fill_part(&self, state: &State, thread: usize, line: u8) -> SlotSmSet {
+    fn next_fill_part(&self, state: &MachineState, thread: usize, line: u8) -> SlotSmSet {
         let sm = self.scene.sm_of[thread];
         if state.messages.iter().any(|message| message.channel == Channel::ToSm { sm, line }) {
             return self.sm_part(thread);
@@ -431,7 +438,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Slots on the upward path from `module` that a message about `line` is about to reach: an unanswered request from
     /// `module` needs a step in at least a single slot from this set.
-    fn next_slots_on_path(&self, state: &State, module: ModuleId, line: u8) -> SlotSmSet {
+    fn next_slots_on_path(&self, state: &MachineState, module: ModuleId, line: u8) -> SlotSmSet {
         let reached =
             state.messages.iter().filter(|message| message.line == line).map(|message| match message.channel {
                 Channel::ToL2 { sm, .. } => self.slot(self.scene.sms[sm as usize].module, line),
@@ -444,7 +451,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Part for serving the first message or request awaited by the thread's release; `None` if there is none.
-    fn watched(&self, state: &State, thread: usize) -> Option<SlotSmSet> {
+    fn watched(&self, state: &MachineState, thread: usize) -> Option<SlotSmSet> {
         let is_watched = |threads: u8| threads >> thread & 1 != 0;
         let in_flight = state.messages.iter().find_map(|message| {
             let (to, watched) = match (message.channel, &message.body) {

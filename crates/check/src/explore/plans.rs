@@ -1,11 +1,14 @@
 //! Interface between L2s and the threads above: L2s accept requests from SMs, and execute their actions in acquires and
 //! releases.
 
-use super::boundaries::Boundary;
+use super::boundaries::BoundarySteps;
 use super::machine::Machine;
 use super::memory_system::MemorySystem;
 use super::scene::Scene;
-use super::state::{Channel, FlatRegister, FrontEnds, Message, MessageBody, PostedRequest, Source, State, Violation};
+use super::state::{
+    Channel, ChannelMessage, FlatRegister, FrontEnds, MachineState, MessageBody, PostedRequest, RequestSource,
+    Violation,
+};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::Instruction;
 use tombolo_protocol::drain::Wait;
@@ -15,7 +18,7 @@ use tombolo_types::{ModuleId, Scope};
 
 impl<P: Coherence> MemorySystem for Machine<'_, P> {
     type Protocol = P;
-    type State = State;
+    type State = MachineState;
 
     fn protocol(&self) -> &P {
         &self.protocol
@@ -25,33 +28,33 @@ impl<P: Coherence> MemorySystem for Machine<'_, P> {
         &self.scene
     }
 
-    fn fronts<'s>(&self, state: &'s State) -> &'s FrontEnds {
+    fn fronts<'s>(&self, state: &'s MachineState) -> &'s FrontEnds {
         &state.fronts
     }
 
-    fn fronts_mut<'s>(&self, state: &'s mut State) -> &'s mut FrontEnds {
+    fn fronts_mut<'s>(&self, state: &'s mut MachineState) -> &'s mut FrontEnds {
         &mut state.fronts
     }
 
-    fn wrong(&self, state: &mut State, violation: Violation) {
+    fn wrong(&self, state: &mut MachineState, violation: Violation) {
         state.break_with(violation);
     }
 
-    fn post(&self, state: &mut State, sm: u8, line: u8, request: Request<Values>, result: Option<FlatRegister>) {
+    fn post(&self, state: &mut MachineState, sm: u8, line: u8, request: Request<Values>, result: Option<FlatRegister>) {
         self.note_issued(state, self.scene.sms[sm as usize].module, line, &request);
         let body = MessageBody::Request(PostedRequest { request, result, passed: None, watched: 0, published: false });
-        state.messages.push(Message { channel: Channel::ToL2 { sm, line }, line, body });
+        state.messages.push(ChannelMessage { channel: Channel::ToL2 { sm, line }, line, body });
     }
 
-    fn await_posted(&self, state: &mut State, thread: usize, sm: u8) {
+    fn await_posted(&self, state: &mut MachineState, thread: usize, sm: u8) {
         self.wait(state, 1 << thread, Wait::Posted(sm.into()));
     }
 
-    fn awaits_posted(&self, state: &State, thread: usize, sm: u8) -> bool {
+    fn awaits_posted(&self, state: &MachineState, thread: usize, sm: u8) -> bool {
         state.watched_from_sm(sm) >> thread & 1 != 0
     }
 
-    fn ask(&self, state: &mut State, thread: usize, member: ModuleId, action: Action) {
+    fn ask(&self, state: &mut MachineState, thread: usize, member: ModuleId, action: Action) {
         if self.left_out(state, thread, member, action) {
             return;
         }
@@ -59,20 +62,20 @@ impl<P: Coherence> MemorySystem for Machine<'_, P> {
             self.act(state, member, thread, action);
         } else {
             let channel = Channel::Plan { thread: thread as u8, module: member };
-            state.messages.push(Message { channel, line: 0, body: MessageBody::Act(action) });
+            state.messages.push(ChannelMessage { channel, line: 0, body: MessageBody::Act(action) });
         }
     }
 
     /// Waits propagate from a phase's members to the resulting messages at other L2s, therefore the members acknowledge
     /// together. The phase ends at an equal time in either case.
-    fn owes(&self, state: &State, thread: usize, module: ModuleId) -> bool {
+    fn owes(&self, state: &MachineState, thread: usize, module: ModuleId) -> bool {
         let asked = Channel::Plan { thread: thread as u8, module };
         state.watched() >> thread & 1 != 0 || state.messages.iter().any(|message| message.channel == asked)
     }
 
     /// Returns first the plans for the kernel's end, then the plans for the launch.
     fn plan_at_boundary(&self, number: usize, index: u8) -> Option<Plan> {
-        let Boundary { end, launch } = self.boundaries[number];
+        let BoundarySteps { end, launch } = self.boundaries[number];
         let at_end = |index| end.plan(&self.protocol, index);
         let ended = (0..).take_while(|index| at_end(*index).is_some()).count() as u8;
         if index < ended { at_end(index) } else { launch.plan(&self.protocol, index - ended) }
@@ -82,7 +85,7 @@ impl<P: Coherence> MemorySystem for Machine<'_, P> {
 impl<P: Coherence> Machine<'_, P> {
     /// True if a member's action may happen immediately: it changes no cache, therefore an early execution only lets
     /// the thread continue early.
-    fn acts_at_once(&self, state: &State, member: ModuleId, action: Action) -> bool {
+    fn acts_at_once(&self, state: &MachineState, member: ModuleId, action: Action) -> bool {
         match action {
             Action::Invalidate(_) => false,
             Action::DrainInvalidations(_) | Action::AwaitStores | Action::Merge { .. } => true,
@@ -96,7 +99,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer involves only homes of lines written by the current
     /// thread. The plan cannot know these homes, but the host can.
-    fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: Action) -> bool {
+    fn left_out(&self, state: &MachineState, thread: usize, member: ModuleId, action: Action) -> bool {
         let drains = matches!(action, Action::DrainInvalidations(_));
         if !drains || !self.protocol.broken(BrokenRule::ReleaseDrainsOwnHomesOnly) {
             return false;
@@ -113,7 +116,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Installs a line in a single L1, through a load.
-    pub(super) fn prefetch_l1(&self, state: &mut State, sm: u8, line: u8) {
+    pub(super) fn prefetch_l1(&self, state: &mut MachineState, sm: u8, line: u8) {
         let mask = WHOLE_LINE;
         let module = self.scene.sms[sm as usize].module;
         let index = self.scene.l1_index(sm, line);
@@ -123,7 +126,7 @@ impl<P: Coherence> Machine<'_, P> {
             state,
             module,
             line,
-            Source::Sm(sm),
+            RequestSource::Sm(sm),
             PostedRequest { request, result: None, passed: None, watched: 0, published: false },
         );
         self.run_down(state);

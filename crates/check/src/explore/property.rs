@@ -2,14 +2,14 @@
 
 use super::machine::Machine;
 use super::sm::SmHost;
-use super::state::{State, Violation};
+use super::state::{MachineState, Violation};
 use super::values::cells;
 use tombolo_protocol::{Class, Coherence, Topology};
 use tombolo_types::{Mask, ModuleId};
 
 impl<P: Coherence> Machine<'_, P> {
     /// Finds a violation in `state`. Copies are compared only at rest, with no in-flight message.
-    pub(super) fn violation_in(&self, state: &State, is_final: bool) -> Option<Violation> {
+    pub(super) fn violation_in(&self, state: &MachineState, is_final: bool) -> Option<Violation> {
         if state.broken.is_some() {
             return state.broken;
         }
@@ -40,7 +40,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// For directories that track their own L2: finds a line at a home while its region has no entry. Skipped if lines
     /// are written back, because dirty bytes outlive the entry, and if entries are forgotten.
-    fn lines_without_entry(&self, state: &State) -> Option<Violation> {
+    fn lines_without_entry(&self, state: &MachineState) -> Option<Violation> {
         let kept = self.protocol.tracks_own() && !self.protocol.writes_back() && !self.config.reductions.forget;
         if !kept || !state.held.is_empty() {
             return None;
@@ -57,7 +57,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Checks every readable copy in an L2 below its system home.
-    fn copies(&self, state: &State) -> Option<Violation> {
+    fn copies(&self, state: &MachineState) -> Option<Violation> {
         if !state.held.is_empty() {
             return None;
         }
@@ -82,18 +82,18 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if some L2 below the system home still has to write back: until then copies may differ.
-    fn is_dirty_somewhere(&self, state: &State, line: u8) -> bool {
+    fn is_dirty_somewhere(&self, state: &MachineState, line: u8) -> bool {
         self.modules()
             .any(|module| self.class(module, line) != Class::Own && !self.dirty(state, module, line).is_empty())
     }
 
-    fn dirty(&self, state: &State, module: ModuleId, line: u8) -> Mask {
+    fn dirty(&self, state: &MachineState, module: ModuleId, line: u8) -> Mask {
         state.l2[self.l2_index(module, line)].line.map_or(Mask::NONE, |line| line.dirty)
     }
 
     /// True if the directories between the system home and the copy know about a copy of the bytes `clean`. A GPU home
     /// with dirty copies of these bytes makes its GPU known at write-back.
-    fn is_tracked(&self, state: &State, module: ModuleId, line: u8, clean: Mask) -> bool {
+    fn is_tracked(&self, state: &MachineState, module: ModuleId, line: u8, clean: Mask) -> bool {
         let homes = self.homes_of(module, line);
         let entry = |home: ModuleId| state.entries[self.entry_index(home, line)].unwrap_or_default();
         let as_module = |home: ModuleId| entry(home).modules.contains(module);

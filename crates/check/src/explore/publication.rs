@@ -8,7 +8,9 @@
 use super::l2::CurrentRequest;
 use super::machine::Machine;
 use super::paging::PageStep;
-use super::state::{AwaitedResult, Channel, Message, MessageBody, PostedRequest, Source, State, Violation};
+use super::state::{
+    AwaitedResult, Channel, ChannelMessage, MachineState, MessageBody, PostedRequest, RequestSource, Violation,
+};
 use super::step::Step;
 use super::values::{Values, WHOLE_LINE};
 use tombolo_protocol::paging::Holder;
@@ -31,19 +33,19 @@ pub(super) struct QueueEntry {
 
 impl<P: Coherence> Machine<'_, P> {
     /// Rules and subscribers for a published page, as seen by module `at`; `None` for any other page.
-    fn published(&self, state: &State, at: ModuleId, line: u8) -> Option<(Publication, Subscribers)> {
+    fn published(&self, state: &MachineState, at: ModuleId, line: u8) -> Option<(Publication, Subscribers)> {
         let subscribers = Subscribers::new(self.sees(state, at, line)?.subscribers)?;
         self.config.publication.map(|rules| (rules, subscribers))
     }
 
-    fn entry(state: &State, at: ModuleId, line: u8) -> Option<Entry<Values>> {
+    fn entry(state: &MachineState, at: ModuleId, line: u8) -> Option<Entry<Values>> {
         let here = |queued: &&QueueEntry| queued.module == at && queued.line == line;
         state.queues.iter().find(here).map(|queued| queued.entry)
     }
 
     /// Outstanding publications from `at` for a line.
-    fn publishing(&self, state: &State, at: ModuleId, line: u8) -> Publishing<Values> {
-        let is_sent = |message: &Message| {
+    fn publishing(&self, state: &MachineState, at: ModuleId, line: u8) -> Publishing<Values> {
+        let is_sent = |message: &ChannelMessage| {
             let MessageBody::Request(posted) = &message.body else { return false };
             let from = matches!(message.channel, Channel::Up { from, .. } if from == at);
             posted.published && from && message.line == line
@@ -56,11 +58,11 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if an atomic on a line has passed the L2 of its module `at`, but still lacks a result.
-    fn has_unanswered(&self, state: &State, at: ModuleId, line: u8) -> bool {
+    fn has_unanswered(&self, state: &MachineState, at: ModuleId, line: u8) -> bool {
         let here = (0..state.fronts.threads.len()).filter(|&thread| self.module_of(thread) == at);
         let mut registers = here.flat_map(|thread| self.scene.registers_of(thread));
         registers.any(|register| {
-            let before_l2 = |message: &Message| match (message.channel, &message.body) {
+            let before_l2 = |message: &ChannelMessage| match (message.channel, &message.body) {
                 (Channel::ToL2 { .. }, MessageBody::Request(posted)) => {
                     posted.result.map(usize::from) == Some(register)
                 }
@@ -73,7 +75,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// An SM posts a request.
-    pub(super) fn note_issued(&self, state: &mut State, at: ModuleId, line: u8, request: &Request<Values>) {
+    pub(super) fn note_issued(&self, state: &mut MachineState, at: ModuleId, line: u8, request: &Request<Values>) {
         if self.published(state, at, line).is_some_and(|(rules, _)| rules.adds_at_issue()) {
             Self::add(state, at, line, request);
         }
@@ -81,8 +83,8 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// A request from an SM or a module reaches the L2 in `at`. Returns true if the request never reaches the L2
     /// itself.
-    pub(super) fn passes_queue(&self, state: &mut State, at: ModuleId, line: u8, hand: &CurrentRequest) -> bool {
-        let Source::Sm(sm) = hand.source else { return false };
+    pub(super) fn passes_queue(&self, state: &mut MachineState, at: ModuleId, line: u8, hand: &CurrentRequest) -> bool {
+        let RequestSource::Sm(sm) = hand.source else { return false };
         let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
         if self.scene.sms[sm as usize].module != at {
             return false;
@@ -102,7 +104,7 @@ impl<P: Coherence> Machine<'_, P> {
             Before::Answered(data) => {
                 let Request::Read { mask, .. } = request else { return false };
                 let channel = Channel::ToSm { sm, line };
-                state.messages.push(Message { channel, line, body: MessageBody::Fill { mask, data } });
+                state.messages.push(ChannelMessage { channel, line, body: MessageBody::Fill { mask, data } });
                 true
             }
             Before::IsSent { behind_entry } => {
@@ -120,7 +122,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if the first message in a channel waits before the module's L2.
-    pub(super) fn waits_before_l2(&self, state: &State, channel: Channel) -> bool {
+    pub(super) fn waits_before_l2(&self, state: &MachineState, channel: Channel) -> bool {
         let Channel::ToL2 { sm, line } = channel else { return false };
         let (at, mut messages) = (self.scene.sms[sm as usize].module, state.messages.iter());
         let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
@@ -130,12 +132,12 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The L2 in `at` has served a request.
-    pub(super) fn note_taken(&self, state: &mut State, at: ModuleId, line: u8, hand: &CurrentRequest) {
+    pub(super) fn note_taken(&self, state: &mut MachineState, at: ModuleId, line: u8, hand: &CurrentRequest) {
         let Some((rules, subscribers)) = self.published(state, at, line) else { return };
         if hand.posted.published || !subscribers.contains(at) {
             return;
         }
-        let own = matches!(hand.source, Source::Sm(sm) if self.scene.sms[sm as usize].module == at);
+        let own = matches!(hand.source, RequestSource::Sm(sm) if self.scene.sms[sm as usize].module == at);
         let request = hand.posted.request;
         match rules.behind(own, &request) {
             Behind::Nothing => {}
@@ -154,7 +156,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Adds a store to the queue of `at`.
-    fn add(state: &mut State, at: ModuleId, line: u8, request: &Request<Values>) {
+    fn add(state: &mut MachineState, at: ModuleId, line: u8, request: &Request<Values>) {
         let Request::Write { mask, data, .. } = *request else { return };
         let entry = Entry::added(Self::entry(state, at, line), mask, data);
         state.queues.retain(|queued| queued.module != at || queued.line != line);
@@ -162,7 +164,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Sends the queue entry of `at` for a line, if any.
-    pub(super) fn send_entry(&self, state: &mut State, at: ModuleId, line: u8) {
+    pub(super) fn send_entry(&self, state: &mut MachineState, at: ModuleId, line: u8) {
         let Some(entry) = Self::entry(state, at, line) else { return };
         let Some((rules, subscribers)) = self.published(state, at, line) else {
             return self.discard_entry(state, at, line);
@@ -179,7 +181,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Discards the queue entry of `at` for a line in a page whose publication has ended. Such an entry is a violation,
     /// unless a page rule is broken.
-    fn discard_entry(&self, state: &mut State, at: ModuleId, line: u8) {
+    fn discard_entry(&self, state: &mut MachineState, at: ModuleId, line: u8) {
         state.queues.retain(|queued| queued.module != at || queued.line != line);
         if self.paging.is_some_and(|rules| rules.broken.is_none()) {
             state.break_with(Violation::Unexpected("an entry of a page that is not published"));
@@ -187,12 +189,12 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if the queue of `module` has an entry for a page.
-    pub(super) fn has_entries(&self, state: &State, page: u8, module: ModuleId) -> bool {
+    pub(super) fn has_entries(&self, state: &MachineState, page: u8, module: ModuleId) -> bool {
         state.queues.iter().any(|queued| queued.module == module && self.region(queued.line) == page)
     }
 
     /// Sends a store or an atomic to every other subscriber.
-    fn send(&self, state: &mut State, at: ModuleId, line: u8, posted: PostedRequest) {
+    fn send(&self, state: &mut MachineState, at: ModuleId, line: u8, posted: PostedRequest) {
         let Some((rules, subscribers)) = self.published(state, at, line) else { return };
         let targets = rules.targets(subscribers, at);
         let request = match posted.request {
@@ -202,12 +204,12 @@ impl<P: Coherence> Machine<'_, P> {
         for to in self.modules().filter(|module| targets.contains(*module)) {
             let channel = Channel::Up { from: at, to, lane: self.lane(line) };
             let posted = PostedRequest { request, passed: None, watched: 0, published: true, ..posted };
-            state.messages.push(Message { channel, line, body: MessageBody::Request(posted) });
+            state.messages.push(ChannelMessage { channel, line, body: MessageBody::Request(posted) });
         }
     }
 
     /// Executes an action in a release phase at a member: empties the queue if the rules demand it.
-    pub(super) fn empty_queue(&self, state: &mut State, at: ModuleId, action: Action) {
+    pub(super) fn empty_queue(&self, state: &mut MachineState, at: ModuleId, action: Action) {
         if !self.config.publication.is_some_and(|rules| rules.empties_queue(action)) {
             return;
         }
@@ -215,13 +217,13 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Adds a step per queue entry, because each may be sent.
-    pub(super) fn queue_steps(&self, state: &State, steps: &mut Vec<Step>) {
+    pub(super) fn queue_steps(&self, state: &MachineState, steps: &mut Vec<Step>) {
         let step = |&QueueEntry { module, line, .. }: &QueueEntry| Step::Page(PageStep::Publish { module, line });
         steps.extend(state.queues.iter().map(step));
     }
 
     /// True if a channel's message waits: an atomic's result waits until every subscriber has received the new value.
-    pub(super) fn awaits_value(&self, state: &State, channel: Channel) -> bool {
+    pub(super) fn awaits_value(&self, state: &MachineState, channel: Channel) -> bool {
         let Channel::Result { register } = channel else { return false };
         state.messages.iter().any(|message| match &message.body {
             MessageBody::Request(posted) => posted.published && posted.result == Some(register),

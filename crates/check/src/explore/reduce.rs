@@ -43,7 +43,7 @@ use super::config::Evictions;
 use super::machine::Machine;
 use super::sm::SmHost;
 use super::sm::operation;
-use super::state::{Channel, HoldReason, Message, MessageBody, PostedRequest, SlotSet, State};
+use super::state::{Channel, ChannelMessage, HoldReason, MachineState, MessageBody, PostedRequest, SlotSet};
 use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
@@ -181,12 +181,12 @@ pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: 
 
 impl<P: Coherence> Machine<'_, P> {
     /// Lines that `thread` may still access, through accesses not issued yet.
-    pub(super) fn accesses_left(&self, state: &State, thread: usize) -> LineSet {
+    pub(super) fn accesses_left(&self, state: &MachineState, thread: usize) -> LineSet {
         self.remaining_of(state, thread).accesses
     }
 
     /// Future and current synchronisation effects of `thread`.
-    pub(super) fn syncs_left(&self, state: &State, thread: usize) -> SyncEffects {
+    pub(super) fn syncs_left(&self, state: &MachineState, thread: usize) -> SyncEffects {
         let at = state.fronts.threads[thread];
         let later = self.remaining[thread].get(at.pc as usize + 1).map_or(SyncEffects::default(), |later| later.syncs);
         let instruction = self.instruction(state, thread);
@@ -195,7 +195,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Actions that `thread` has not issued yet.
-    fn remaining_of(&self, state: &State, thread: usize) -> RemainingActions {
+    fn remaining_of(&self, state: &MachineState, thread: usize) -> RemainingActions {
         let at = state.fronts.threads[thread].pc as usize;
         let is_access = self.instruction(state, thread).is_some_and(|instruction| instruction.location().is_some());
         let issued = is_access && matches!(self.stage(state, thread), Some(Stage::AwaitResult | Stage::Acquire(_)));
@@ -203,7 +203,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Actions that the threads on `sm` have not issued yet.
-    fn remaining_on(&self, state: &State, sm: u8) -> RemainingActions {
+    fn remaining_on(&self, state: &MachineState, sm: u8) -> RemainingActions {
         let threads = (0..state.fronts.threads.len()).filter(|&thread| self.scene.sm_of[thread] == sm);
         threads.fold(RemainingActions::default(), |all, thread| all.and(self.remaining_of(state, thread)))
     }
@@ -213,7 +213,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Computes the remaining accesses per slot.
-    fn outlook(&self, state: &State) -> RemainingAccesses {
+    fn outlook(&self, state: &MachineState) -> RemainingAccesses {
         let mut outlook = RemainingAccesses::default();
         for thread in 0..state.fronts.threads.len() {
             let (remaining, module) = (self.remaining_of(state, thread), self.module_of(thread));
@@ -243,7 +243,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Dirty bytes pass every slot on their path except their own.
-    fn visit_by_write_backs(&self, state: &State, outlook: &mut RemainingAccesses) {
+    fn visit_by_write_backs(&self, state: &MachineState, outlook: &mut RemainingAccesses) {
         for module in self.modules() {
             for line in 0..self.scene.lines as u8 {
                 let own = self.l2_index(module, line);
@@ -261,12 +261,12 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// True if an access may still reach some line of the region at `module`. Otherwise a home's knowledge about a copy
     /// there makes no difference: a missing invalidation would mislead no reader.
-    pub(super) fn is_visited(&self, state: &State, module: ModuleId, line: u8) -> bool {
+    pub(super) fn is_visited(&self, state: &MachineState, module: ModuleId, line: u8) -> bool {
         self.outlook(state).visited & self.slots_of_region(module, line) != 0
     }
 
     /// Forgets copies that no remaining access can see. Returns true if an L2 had state to forget.
-    pub(super) fn forget(&self, state: &mut State) -> bool {
+    pub(super) fn forget(&self, state: &mut MachineState) -> bool {
         self.forget_in_l1s(state);
         let mut forgotten = !self.protocol.ordering_point().is_memory() && self.clear_homes(state);
         let outlook = self.outlook(state);
@@ -288,7 +288,7 @@ impl<P: Coherence> Machine<'_, P> {
         forgotten
     }
 
-    fn forget_in_l1s(&self, state: &mut State) {
+    fn forget_in_l1s(&self, state: &mut MachineState) {
         for sm in 0..self.scene.sms.len() as u8 {
             let loads = self.remaining_on(state, sm).loads;
             for line in (0..self.scene.lines as u8).filter(|line| loads >> line & 1 == 0) {
@@ -305,7 +305,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Evicts clean copies at system homes if equal to memory, while no request waits there. The eviction sends
     /// nothing, and the next access finds identical bytes.
-    fn clear_homes(&self, state: &mut State) -> bool {
+    fn clear_homes(&self, state: &mut MachineState) -> bool {
         let mut cleared = false;
         for line in 0..self.scene.lines as u8 {
             let Some(home) = self.holder(state, line).module() else { continue };
@@ -331,7 +331,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if a clean copy exists that can no longer make a difference.
-    fn is_forgotten(&self, state: &State, outlook: &RemainingAccesses, module: ModuleId, line: u8) -> bool {
+    fn is_forgotten(&self, state: &MachineState, outlook: &RemainingAccesses, module: ModuleId, line: u8) -> bool {
         let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
         let waited = state.held.iter().any(|held| held.module == module && held.line == line);
         // Final contents at the ordering point are part of the outcome.
@@ -348,7 +348,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Variants of some step suited for lone execution, if any.
-    pub(super) fn eager_steps(&self, state: &State) -> Vec<Step> {
+    pub(super) fn eager_steps(&self, state: &MachineState) -> Vec<Step> {
         let mut steps = Vec::new();
         for thread in 0..state.fronts.threads.len() {
             if self.is_eager_thread(state, thread) {
@@ -370,7 +370,7 @@ impl<P: Coherence> Machine<'_, P> {
         steps
     }
 
-    fn is_eager_thread(&self, state: &State, thread: usize) -> bool {
+    fn is_eager_thread(&self, state: &MachineState, thread: usize) -> bool {
         if self.loops {
             return false;
         }
@@ -391,18 +391,18 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The unfinished threads on the SM of `thread`.
-    fn mates(&self, state: &State, thread: usize) -> impl Iterator<Item = usize> {
+    fn mates(&self, state: &MachineState, thread: usize) -> impl Iterator<Item = usize> {
         let shares = move |&other: &usize| other != thread && self.scene.sm_of[other] == self.scene.sm_of[thread];
         (0..state.fronts.threads.len()).filter(shares).filter(|&other| self.instruction(state, other).is_some())
     }
 
-    fn is_alone(&self, state: &State, thread: usize) -> bool {
+    fn is_alone(&self, state: &MachineState, thread: usize) -> bool {
         self.mates(state, thread).next().is_none()
     }
 
     /// True if no future instruction in the SM's remaining threads interacts with the current access: no access to the
     /// line, no release that would wait for a store, no acquire that would drop the loaded data.
-    fn is_apart(&self, state: &State, thread: usize, access: &Instruction, line: u8) -> bool {
+    fn is_apart(&self, state: &MachineState, thread: usize, access: &Instruction, line: u8) -> bool {
         let loads = !matches!(access, Instruction::Store { .. });
         let posts = !matches!(access, Instruction::Load { .. });
         self.mates(state, thread).all(|mate| {
@@ -411,7 +411,7 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    fn l1_is_empty(&self, state: &State, sm: u8) -> bool {
+    fn l1_is_empty(&self, state: &MachineState, sm: u8) -> bool {
         (0..self.scene.lines as u8).all(|line| {
             let slot = state.fronts.l1[self.scene.l1_index(sm, line)];
             slot.line.is_none() && slot.pending.is_none()
@@ -419,7 +419,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if `message`, the first in the channel, may be delivered immediately.
-    fn is_eager_message(&self, state: &State, message: &Message) -> bool {
+    fn is_eager_message(&self, state: &MachineState, message: &ChannelMessage) -> bool {
         let line = message.line;
         match (message.channel, message.body) {
             (Channel::Result { .. }, _) => true,
@@ -460,7 +460,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if a read is the last visitor of an empty slot below the home.
-    fn passes_alone(&self, state: &State, module: ModuleId, line: u8) -> bool {
+    fn passes_alone(&self, state: &MachineState, module: ModuleId, line: u8) -> bool {
         let index = self.l2_index(module, line);
         let slot = state.l2[index];
         self.class(module, line) != Class::Own

@@ -1,6 +1,6 @@
 //! A program laid out on a machine: the environment of threads, independent from the memory system below their L1s.
 
-use super::layout::{Layout, Sm};
+use super::layout::{ProgramLayout, Sm};
 use super::sm::operation;
 use super::state::{FlatRegister, FrontEnds, L1Slot, RegisterState, ThreadState};
 use crate::litmus::{FinalState, Instruction, Program, Register, Thread, Value};
@@ -11,7 +11,7 @@ use tombolo_types::Order;
 /// Data that stays constant while a program runs.
 pub(super) struct Scene<'a> {
     pub(super) program: &'a Program,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a ProgramLayout,
     /// SMs on which threads run.
     pub(super) sms: Vec<Sm>,
     /// Index in `sms` of each thread's SM.
@@ -24,7 +24,7 @@ pub(super) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(protocol: &impl Protocol, program: &'a Program, layout: &'a Layout) -> Scene<'a> {
+    pub(super) fn new(protocol: &impl Protocol, program: &'a Program, layout: &'a ProgramLayout) -> Scene<'a> {
         let mut sms = layout.threads.clone();
         sms.sort_unstable();
         sms.dedup();

@@ -1,6 +1,6 @@
 //! A state of the explored machine: all data that may affect a later step, and nothing beyond.
 
-use super::config::Wishes;
+use super::config::UnrequestedChanges;
 use super::pages::PageState;
 use super::publication::QueueEntry;
 use super::values::{Values, cells};
@@ -83,7 +83,7 @@ pub(super) struct L2Slot {
 
 /// Sender of a request to an L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Source {
+pub(super) enum RequestSource {
     /// An SM in this module, or in a module that has forwarded the SM's read: an index into the explorer's SMs.
     Sm(u8),
     /// Another module.
@@ -100,7 +100,7 @@ pub(super) struct PostedRequest {
     /// Destination register for the result of an atomic.
     pub(super) result: Option<FlatRegister>,
     /// Original requester, if its L2 has forwarded the request: the reply goes directly to this requester.
-    pub(super) passed: Option<Source>,
+    pub(super) passed: Option<RequestSource>,
     /// Threads with releases that wait until the request is served.
     pub(super) watched: ThreadSet,
     /// Set if the request was published: a subscriber performs the request without forwarding it.
@@ -112,7 +112,7 @@ pub(super) struct PostedRequest {
 pub(super) struct HeldRequest {
     pub(super) module: ModuleId,
     pub(super) line: u8,
-    pub(super) source: Source,
+    pub(super) source: RequestSource,
     pub(super) how: HoldReason,
 }
 
@@ -200,7 +200,7 @@ pub(super) enum MessageBody {
 
 /// An in-flight message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Message {
+pub(super) struct ChannelMessage {
     pub(super) channel: Channel,
     /// The affected line; for an invalidation or downgrade any line in the region.
     pub(super) line: u8,
@@ -298,7 +298,7 @@ impl Hash for FrontEnds {
 
 /// A single state.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct MachineState {
     pub(super) fronts: FrontEnds,
     /// L2 slots: module × lines + line.
     pub(super) l2: Vec<L2Slot>,
@@ -310,26 +310,26 @@ pub(super) struct State {
     /// Pages, if they move or are published.
     pub(super) pages: Vec<PageState>,
     /// Remaining budget for page changes without a requesting access.
-    pub(super) wishes: Wishes,
+    pub(super) unrequested: UnrequestedChanges,
     /// Queues of stores to publish: by module, then by line.
     pub(super) queues: Vec<QueueEntry>,
     /// Requests held at L2s: in arrival order within a slot.
     pub(super) held: Vec<HeldRequest>,
     /// Messages in flight: in send order within a channel.
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<ChannelMessage>,
     /// Violation in the step that led to this state.
     pub(super) broken: Option<Violation>,
 }
 
-impl Clone for State {
-    fn clone(&self) -> State {
-        State {
+impl Clone for MachineState {
+    fn clone(&self) -> MachineState {
+        MachineState {
             fronts: self.fronts.clone(),
             l2: self.l2.clone(),
             entries: self.entries.clone(),
             memory: self.memory.clone(),
             pages: self.pages.clone(),
-            wishes: self.wishes,
+            unrequested: self.unrequested,
             queues: self.queues.clone(),
             held: self.held.clone(),
             messages: self.messages.clone(),
@@ -338,13 +338,13 @@ impl Clone for State {
     }
 
     /// Allocates no memory if this state was previously at least as large: a search copies a state for every step.
-    fn clone_from(&mut self, from: &State) {
+    fn clone_from(&mut self, from: &MachineState) {
         self.fronts.clone_from(&from.fronts);
         self.l2.clone_from(&from.l2);
         self.entries.clone_from(&from.entries);
         self.memory.clone_from(&from.memory);
         self.pages.clone_from(&from.pages);
-        self.wishes = from.wishes;
+        self.unrequested = from.unrequested;
         self.queues.clone_from(&from.queues);
         self.held.clone_from(&from.held);
         self.messages.clone_from(&from.messages);
@@ -359,7 +359,7 @@ fn bits<I>(set: EntrySet<I>) -> u64 {
 
 /// Hashing skips empty slots, the majority, therefore each hashed slot includes its kind and index. Invalid bytes are
 /// ignored.
-impl Hash for State {
+impl Hash for MachineState {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.fronts.hash(hasher);
         for (index, slot) in self.l2.iter().enumerate() {
@@ -376,7 +376,7 @@ impl Hash for State {
             values.0.iter().for_each(|value| hasher.write_u64(*value as u64));
         }
         if !self.pages.is_empty() {
-            (&self.pages, self.wishes).hash(hasher);
+            (&self.pages, self.unrequested).hash(hasher);
         }
         if !self.queues.is_empty() {
             self.queues.hash(hasher);
@@ -409,7 +409,7 @@ fn hash_slot<H: Hasher>(index: usize, line: Option<(u32, u32, Values)>, miss: Op
     }
 }
 
-impl State {
+impl MachineState {
     /// Sorts unordered elements, to let equivalent states compare equal.
     pub(super) fn canonicalise(&mut self) {
         self.held.sort_by_key(|held| (held.module, held.line, held.how.rank()));
@@ -450,10 +450,10 @@ impl State {
                 threads |= posted.watched;
             }
         }
-        threads | self.watched_held(|source| source == Source::Sm(sm))
+        threads | self.watched_held(|source| source == RequestSource::Sm(sm))
     }
 
-    fn watched_held(&self, chosen: impl Fn(Source) -> bool) -> ThreadSet {
+    fn watched_held(&self, chosen: impl Fn(RequestSource) -> bool) -> ThreadSet {
         let held = self.held.iter().filter(|held| chosen(held.source));
         held.fold(0, |threads, held| match held.how {
             HoldReason::Park(posted) => threads | posted.watched,

@@ -6,7 +6,7 @@ use super::machine::Machine;
 use super::paging::PageStep;
 use super::search::World;
 use super::sm::SmHost;
-use super::state::{Channel, MessageBody, PostedRequest, Source, State, Violation};
+use super::state::{Channel, MachineState, MessageBody, PostedRequest, RequestSource, Violation};
 use super::sync::PlanHost;
 use crate::litmus::FinalState;
 use tombolo_protocol::front::Stage;
@@ -56,14 +56,14 @@ pub(super) enum Step {
 }
 
 impl<P: Coherence> World for Machine<'_, P> {
-    type State = State;
+    type State = MachineState;
     type Step = Step;
 
-    fn initial(&self) -> State {
+    fn initial(&self) -> MachineState {
         self.start()
     }
 
-    fn steps(&self, state: &State) -> Vec<Step> {
+    fn steps(&self, state: &MachineState) -> Vec<Step> {
         if self.config.reductions.eager {
             let eager = self.eager_steps(state);
             if !eager.is_empty() {
@@ -86,7 +86,7 @@ impl<P: Coherence> World for Machine<'_, P> {
         if self.config.reductions.partial_order { self.sufficient_steps(state, steps) } else { steps }
     }
 
-    fn take(&self, step: Step, state: &mut State) -> bool {
+    fn take(&self, step: Step, state: &mut MachineState) -> bool {
         if !self.execute_step(step, state) {
             return false;
         }
@@ -99,11 +99,11 @@ impl<P: Coherence> World for Machine<'_, P> {
         true
     }
 
-    fn violation(&self, state: &State, is_final: bool) -> Option<Violation> {
+    fn violation(&self, state: &MachineState, is_final: bool) -> Option<Violation> {
         self.violation_in(state, is_final)
     }
 
-    fn final_states(&self, state: &State) -> Vec<FinalState> {
+    fn final_states(&self, state: &MachineState) -> Vec<FinalState> {
         self.observers().into_iter().map(|observer| self.final_state(state, observer)).collect()
     }
 
@@ -117,14 +117,14 @@ impl<P: Coherence> World for Machine<'_, P> {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    pub(super) fn thread_steps(&self, state: &State, steps: &mut Vec<Step>) {
+    pub(super) fn thread_steps(&self, state: &MachineState, steps: &mut Vec<Step>) {
         for thread in 0..state.fronts.threads.len() {
             self.steps_of(state, thread, steps);
         }
     }
 
     /// Adds the steps of a single thread.
-    pub(super) fn steps_of(&self, state: &State, thread: usize, steps: &mut Vec<Step>) {
+    pub(super) fn steps_of(&self, state: &MachineState, thread: usize, steps: &mut Vec<Step>) {
         let step = |evict_first| Step::Thread { thread: thread as u8, evict_first };
         match self.stage(state, thread) {
             Some(Stage::Issue) if self.may_access(state, thread) => {
@@ -144,19 +144,19 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    fn is_load(&self, state: &State, thread: usize) -> bool {
+    fn is_load(&self, state: &MachineState, thread: usize) -> bool {
         matches!(self.instruction(state, thread), Some(crate::litmus::Instruction::Load { .. }))
     }
 
     /// The channels that contain a message, each listed once.
-    pub(super) fn channels(&self, state: &State) -> Vec<Channel> {
+    pub(super) fn channels(&self, state: &MachineState) -> Vec<Channel> {
         let mut channels: Vec<Channel> = state.messages.iter().map(|message| message.channel).collect();
         channels.dedup();
         channels
     }
 
     /// Variants for the delivery of the first message in a channel; none if the message must stay there for the moment.
-    pub(super) fn delivery_steps(&self, state: &State, channel: Channel, steps: &mut Vec<Step>) {
+    pub(super) fn delivery_steps(&self, state: &MachineState, channel: Channel, steps: &mut Vec<Step>) {
         if self.waits_for_publication(state, channel) {
             return;
         }
@@ -180,7 +180,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// True if the second request in a channel may arrive before the first, a store that waits for a credit at the
     /// destination. Without any overtaking, a waiting store behaves exactly like a store in flight: this adds no state.
-    fn overtakes(&self, state: &State, channel: Channel) -> bool {
+    fn overtakes(&self, state: &MachineState, channel: Channel) -> bool {
         if !host::passes_waiting(&self.protocol, true) {
             return false;
         }
@@ -200,7 +200,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// messages caused by the replacement. A replacement before a read may equally come later, since invalidated
     /// modules may have evicted their copies. Exceptions: protocols with messages at evictions, or with readers
     /// recorded before their data leaves.
-    fn replaceable(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
+    fn replaceable(&self, state: &MachineState, channel: Channel) -> Option<(ModuleId, u8)> {
         let first = state.messages.iter().find(|message| message.channel == channel)?;
         let (module, matters) = match (channel, &first.body) {
             (Channel::Down { to, .. }, MessageBody::Invalidate { watched }) => (to, *watched != 0),
@@ -215,7 +215,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The L2 slot that a request in this channel reaches.
-    pub(super) fn visits(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
+    pub(super) fn visits(&self, state: &MachineState, channel: Channel) -> Option<(ModuleId, u8)> {
         let line = state.messages.iter().find(|message| message.channel == channel)?.line;
         match channel {
             Channel::ToL2 { sm, .. } => Some((self.scene.sms[sm as usize].module, line)),
@@ -230,7 +230,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Adds evictions of dirty bytes below the ordering point: the bytes must reach this point eventually, therefore
     /// these evictions must happen.
-    fn write_backs(&self, state: &State, steps: &mut Vec<Step>) {
+    fn write_backs(&self, state: &MachineState, steps: &mut Vec<Step>) {
         for module in self.modules() {
             for line in 0..self.scene.lines as u8 {
                 let is_end = self.class(module, line) == Class::Own && !self.protocol.ordering_point().is_memory();
@@ -243,7 +243,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Adds steps that may happen at any time but need not.
-    fn spontaneous_steps(&self, state: &State, steps: &mut Vec<Step>) {
+    fn spontaneous_steps(&self, state: &MachineState, steps: &mut Vec<Step>) {
         let all = self.config.evictions == Evictions::Spontaneous;
         let visible = self.config.options.downgrade && self.protocol.has_directory();
         if self.config.evictions == Evictions::Never || !(all || visible) {
@@ -267,7 +267,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The step for lone execution in a single variant, after removal of irrelevant copies. None is taken at rest,
     /// because states at rest are checked for the copies they retain.
-    pub(super) fn forced_step(&self, state: &mut State) -> Option<Step> {
+    pub(super) fn forced_step(&self, state: &mut MachineState) -> Option<Step> {
         let mut steps = self.eager_unless_at_rest(state);
         if steps.len() != 1 && self.config.reductions.forget && self.forget(state) {
             steps = self.eager_unless_at_rest(state);
@@ -275,13 +275,13 @@ impl<P: Coherence> Machine<'_, P> {
         if steps.len() == 1 { steps.first().copied() } else { None }
     }
 
-    fn eager_unless_at_rest(&self, state: &State) -> Vec<Step> {
+    fn eager_unless_at_rest(&self, state: &MachineState) -> Vec<Step> {
         let none = !self.config.reductions.eager || state.broken.is_some() || state.messages.is_empty();
         if none { Vec::new() } else { self.eager_steps(state) }
     }
 
     /// Executes a single `step`. Returns false if it must wait: then `state` is unusable.
-    pub(super) fn execute_step(&self, step: Step, state: &mut State) -> bool {
+    pub(super) fn execute_step(&self, step: Step, state: &mut MachineState) -> bool {
         let taken = match step {
             Step::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
                 Some(Stage::Acquire(scope)) => {
@@ -322,22 +322,22 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Delivers the first message in a channel.
-    pub(super) fn deliver(&self, state: &mut State, channel: Channel) {
+    pub(super) fn deliver(&self, state: &mut MachineState, channel: Channel) {
         self.deliver_at(state, channel, 0);
     }
 
     /// Delivers a message in a channel, selected by its position.
-    fn deliver_at(&self, state: &mut State, channel: Channel, place: usize) {
+    fn deliver_at(&self, state: &mut MachineState, channel: Channel, place: usize) {
         let mut places = (0..).zip(&state.messages).filter(|(_, message)| message.channel == channel);
         let Some((at, _)) = places.nth(place) else { return };
         let message = state.messages.remove(at);
         let line = message.line;
         match (channel, message.body) {
             (Channel::ToL2 { sm, .. }, MessageBody::Request(posted)) => {
-                self.take_posted(state, self.scene.sms[sm as usize].module, line, Source::Sm(sm), posted);
+                self.take_posted(state, self.scene.sms[sm as usize].module, line, RequestSource::Sm(sm), posted);
             }
             (Channel::Up { from, to, .. }, MessageBody::Request(posted)) => {
-                self.take_posted(state, to, line, posted.passed.unwrap_or(Source::Module(from)), posted);
+                self.take_posted(state, to, line, posted.passed.unwrap_or(RequestSource::Module(from)), posted);
             }
             (Channel::Up { from, to, .. }, MessageBody::Downgrade) => self.take_downgrade(state, to, line, from),
             (Channel::Down { to, .. }, MessageBody::Fill { mask, data }) => self.take_fill(state, to, line, mask, data),

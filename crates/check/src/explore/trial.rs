@@ -2,7 +2,9 @@
 //! them.
 
 use super::machine::Machine;
-use super::state::{Channel, HeldRequest, HoldReason, Message, MessageBody, PostedRequest, Source, State};
+use super::state::{
+    Channel, ChannelMessage, HeldRequest, HoldReason, MachineState, MessageBody, PostedRequest, RequestSource,
+};
 use super::values::Values;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -97,9 +99,9 @@ impl<P: Coherence> Machine<'_, P> {
     /// is removed first.
     fn trial(
         &self,
-        state: &State,
+        state: &MachineState,
         (module, line): (ModuleId, u8),
-        source: Source,
+        source: RequestSource,
         posted: &PostedRequest,
         emptied: bool,
     ) -> RequestPrediction {
@@ -119,20 +121,20 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Predicts the effects of the first request in `channel` at the destination.
-    pub(super) fn trial_of(&self, state: &State, channel: Channel, emptied: bool) -> Option<RequestPrediction> {
+    pub(super) fn trial_of(&self, state: &MachineState, channel: Channel, emptied: bool) -> Option<RequestPrediction> {
         let at = self.visits(state, channel)?;
         let message = state.messages.iter().find(|message| message.channel == channel)?;
         let MessageBody::Request(posted) = &message.body else { return None };
         let source = match channel {
-            Channel::ToL2 { sm, .. } => Source::Sm(sm),
-            Channel::Up { from, .. } => posted.passed.unwrap_or(Source::Module(from)),
+            Channel::ToL2 { sm, .. } => RequestSource::Sm(sm),
+            Channel::Up { from, .. } => posted.passed.unwrap_or(RequestSource::Module(from)),
             _ => return None,
         };
         Some(self.trial(state, at, source, posted, emptied))
     }
 
     /// True if evicting a present line would send a message, or change data visible to other modules.
-    pub(super) fn eviction_is_seen(&self, state: &State, module: ModuleId, line: u8) -> bool {
+    pub(super) fn eviction_is_seen(&self, state: &MachineState, module: ModuleId, line: u8) -> bool {
         let mut slot = self.slot_of(state, module, line);
         let mut notes = RecordedEffects::default();
         let event = Event::Evict { last_of_region: true };
@@ -141,7 +143,7 @@ impl<P: Coherence> Machine<'_, P> {
         result.is_err() || notes.sent > 0 || is_read
     }
 
-    fn slot_of(&self, state: &State, module: ModuleId, line: u8) -> Slot<Values> {
+    fn slot_of(&self, state: &MachineState, module: ModuleId, line: u8) -> Slot<Values> {
         let at = state.l2[self.l2_index(module, line)];
         Slot {
             line_id: Line(u64::from(line)),
@@ -154,7 +156,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// True if the first request in `channel` may be delivered immediately. A request with no effect beyond being held
     /// stays in the channel, likewise a read without immediate forwarding.
-    pub(super) fn admits(&self, state: &State, channel: Channel, evict_first: bool) -> bool {
+    pub(super) fn admits(&self, state: &MachineState, channel: Channel, evict_first: bool) -> bool {
         let Some((module, line)) = self.visits(state, channel) else { return true };
         let here =
             |held: &HeldRequest| held.module == module && held.line == line && matches!(held.how, HoldReason::Park(_));
@@ -162,7 +164,7 @@ impl<P: Coherence> Machine<'_, P> {
             return false;
         }
         let lane = self.lane(line);
-        let goes_up = |message: &Message| match message.channel {
+        let goes_up = |message: &ChannelMessage| match message.channel {
             Channel::Up { from, to, lane: taken } => (from == module && taken == lane).then_some(to),
             _ => None,
         };
@@ -177,7 +179,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if evicting the line before the first request in `channel` has an observable effect.
-    pub(super) fn eviction_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
+    pub(super) fn eviction_matters(&self, state: &MachineState, channel: Channel, module: ModuleId, line: u8) -> bool {
         let slot = state.l2[self.l2_index(module, line)];
         if slot.line.is_none() || slot.pending.is_some() {
             return false;

@@ -4,7 +4,7 @@ use super::program::{FinalState, Location, Program, Register, Value};
 
 /// A comparison between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Comparison {
+pub enum ComparisonOperator {
     /// `==`, `beq`.
     Equal,
     /// `!=`, `bne`.
@@ -19,26 +19,26 @@ pub enum Comparison {
     GreaterEqual,
 }
 
-impl Comparison {
+impl ComparisonOperator {
     /// Every comparison with a symbol for conditions and a mnemonic for branches.
-    pub const ALL: [(Comparison, &'static str, &'static str); 6] = [
-        (Comparison::Equal, "==", "beq"),
-        (Comparison::NotEqual, "!=", "bne"),
-        (Comparison::Less, "<", "blt"),
-        (Comparison::LessEqual, "<=", "ble"),
-        (Comparison::Greater, ">", "bgt"),
-        (Comparison::GreaterEqual, ">=", "bge"),
+    pub const ALL: [(ComparisonOperator, &'static str, &'static str); 6] = [
+        (ComparisonOperator::Equal, "==", "beq"),
+        (ComparisonOperator::NotEqual, "!=", "bne"),
+        (ComparisonOperator::Less, "<", "blt"),
+        (ComparisonOperator::LessEqual, "<=", "ble"),
+        (ComparisonOperator::Greater, ">", "bgt"),
+        (ComparisonOperator::GreaterEqual, ">=", "bge"),
     ];
 
     /// True if the comparison holds between `left` and `right`.
     pub fn holds(self, left: Value, right: Value) -> bool {
         match self {
-            Comparison::Equal => left == right,
-            Comparison::NotEqual => left != right,
-            Comparison::Less => left < right,
-            Comparison::LessEqual => left <= right,
-            Comparison::Greater => left > right,
-            Comparison::GreaterEqual => left >= right,
+            ComparisonOperator::Equal => left == right,
+            ComparisonOperator::NotEqual => left != right,
+            ComparisonOperator::Less => left < right,
+            ComparisonOperator::LessEqual => left <= right,
+            ComparisonOperator::Greater => left > right,
+            ComparisonOperator::GreaterEqual => left >= right,
         }
     }
 }
@@ -68,7 +68,7 @@ impl Term {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
     /// A comparison between two terms.
-    Compare(Comparison, Term, Term),
+    Compare(ComparisonOperator, Term, Term),
     /// Negation.
     Not(Box<Formula>),
     /// Conjunction of two or more formulas.

@@ -1,6 +1,6 @@
 //! Parser for the final condition.
 
-use super::condition::{Comparison, Condition, Formula, Quantifier, Term};
+use super::condition::{ComparisonOperator, Condition, Formula, Quantifier, Term};
 use super::error::LitmusError;
 use super::lexer::TokenKind;
 use super::parser::{Parser, is_register};
@@ -75,12 +75,12 @@ impl Parser {
         Ok(Formula::Compare(comparison, left, self.term()?))
     }
 
-    fn comparison(&mut self) -> Result<Comparison, LitmusError> {
+    fn comparison(&mut self) -> Result<ComparisonOperator, LitmusError> {
         let TokenKind::Symbol(found) = *self.peek() else {
             return Err(self.expected("a comparison (== != < <= > >=)"));
         };
         let written = if found == "=" { "==" } else { found };
-        let known = Comparison::ALL.iter().find(|(_, symbol, _)| *symbol == written);
+        let known = ComparisonOperator::ALL.iter().find(|(_, symbol, _)| *symbol == written);
         let (comparison, _, _) = *known.ok_or_else(|| self.expected("a comparison (== != < <= > >=)"))?;
         self.step();
         Ok(comparison)

@@ -47,12 +47,12 @@ mod statement;
 mod typing;
 mod value_type;
 
-pub use condition::{Comparison, Condition, Formula, Quantifier, Term};
+pub use condition::{ComparisonOperator, Condition, Formula, Quantifier, Term};
 pub use error::{LitmusError, TextPosition};
 pub use print::Assignments;
 pub use program::{
-    Arithmetic, FinalState, Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register,
-    RegisterDeclaration, Thread, Update, Value,
+    Arithmetic, FinalState, Instruction, Location, LocationDeclaration, Operand, Program, Register,
+    RegisterDeclaration, Thread, ThreadPlacement, Update, Value,
 };
 pub use value_type::{Sign, ValueType};
 

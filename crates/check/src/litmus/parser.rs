@@ -6,8 +6,8 @@ use super::Litmus;
 use super::error::{LitmusError, TextPosition};
 use super::lexer::{Token, TokenKind, lex};
 use super::program::{
-    Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register, RegisterDeclaration, Thread,
-    Value,
+    Instruction, Location, LocationDeclaration, Operand, Program, Register, RegisterDeclaration, Thread,
+    ThreadPlacement, Value,
 };
 use super::typing::Typing;
 use super::value_type::ValueType;
@@ -467,10 +467,10 @@ impl Parser {
     }
 
     /// Parses `cta 1,cluster 0,gpu 0` or `host`: the placement of a thread, and the cluster if any is named.
-    fn placement(&mut self) -> Result<(Placement, Option<u16>), LitmusError> {
+    fn placement(&mut self) -> Result<(ThreadPlacement, Option<u16>), LitmusError> {
         if self.sees_word("host") {
             self.step();
-            return Ok((Placement::Host, None));
+            return Ok((ThreadPlacement::Host, None));
         }
         if !self.sees_word("cta") {
             return Err(self.expected("`cta` or `host`"));
@@ -481,7 +481,7 @@ impl Parser {
         let (cluster_at, cluster) = (self.at, self.cluster()?);
         self.keyword("gpu")?;
         let gpu = GpuId(self.small("a GPU number of 0 to 255")?);
-        let placement = Placement::Cta { gpu, cta };
+        let placement = ThreadPlacement::Cta { gpu, cta };
         let mate = self.program.threads.iter().position(|thread| thread.placement.shares_cta(placement));
         if mate.is_some_and(|mate| self.clusters[mate] != cluster) {
             return Err(self.expected_at(cluster_at, "the cluster that the other threads of this CTA name"));

@@ -1,9 +1,9 @@
 //! Prints litmus tests in the reader's input syntax, and final states.
 
 use super::Litmus;
-use super::condition::{Comparison, Condition, Formula, Quantifier, Term};
+use super::condition::{ComparisonOperator, Condition, Formula, Quantifier, Term};
 use super::program::{
-    Arithmetic, FinalState, Instruction, Location, Operand, Placement, Program, Register, Thread, Update, Value,
+    Arithmetic, FinalState, Instruction, Location, Operand, Program, Register, Thread, ThreadPlacement, Update, Value,
 };
 use super::value_type::AtomicKind;
 use std::fmt;
@@ -47,8 +47,8 @@ impl Program {
     /// Placement, labels and instructions of a thread, a cell each.
     fn column(&self, thread: &Thread) -> Vec<String> {
         let placement = match thread.placement {
-            Placement::Cta { gpu, cta } => format!("cta {cta},gpu {}", gpu.0),
-            Placement::Host => "host".to_owned(),
+            ThreadPlacement::Cta { gpu, cta } => format!("cta {cta},gpu {}", gpu.0),
+            ThreadPlacement::Host => "host".to_owned(),
         };
         let mut cells = vec![format!("P{}@{placement}", thread.number)];
         let mut labels: Vec<usize> = thread.code.iter().filter_map(Instruction::target).collect();
@@ -170,8 +170,8 @@ fn arithmetic(operation: Arithmetic) -> &'static str {
     known.expect("the table holds every operation").1
 }
 
-fn comparison_names(comparison: Comparison) -> (&'static str, &'static str) {
-    let known = Comparison::ALL.iter().find(|(known, _, _)| *known == comparison);
+fn comparison_names(comparison: ComparisonOperator) -> (&'static str, &'static str) {
+    let known = ComparisonOperator::ALL.iter().find(|(known, _, _)| *known == comparison);
     let (_, symbol, branch) = known.expect("the table holds every comparison");
     (symbol, branch)
 }

@@ -3,7 +3,7 @@
 //! Registers are dense per thread, locations dense per program, branch targets indices into the thread's code:
 //! executing an instruction needs no lookup by name.
 
-use super::condition::Comparison;
+use super::condition::ComparisonOperator;
 use super::value_type::ValueType;
 use tombolo_types::{GpuId, Order, Scope};
 
@@ -20,7 +20,7 @@ pub struct Location(pub u16);
 
 /// Placement of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Placement {
+pub enum ThreadPlacement {
     /// In a CTA on a GPU.
     Cta {
         /// The GPU.
@@ -33,27 +33,27 @@ pub enum Placement {
     Host,
 }
 
-impl Placement {
+impl ThreadPlacement {
     /// GPU of the placement; `None` for the host.
     pub fn gpu(self) -> Option<GpuId> {
         match self {
-            Placement::Cta { gpu, .. } => Some(gpu),
-            Placement::Host => None,
+            ThreadPlacement::Cta { gpu, .. } => Some(gpu),
+            ThreadPlacement::Host => None,
         }
     }
 
     /// True for the host.
     pub fn is_host(self) -> bool {
-        self == Placement::Host
+        self == ThreadPlacement::Host
     }
 
     /// True if two threads placed at `self` and at `other` share a CTA.
-    pub fn shares_cta(self, other: Placement) -> bool {
+    pub fn shares_cta(self, other: ThreadPlacement) -> bool {
         self == other && !self.is_host()
     }
 
     /// True if the `scope` of a thread placed at `self` includes a second thread, placed at `other`.
-    pub fn reaches(self, scope: Scope, other: Placement) -> bool {
+    pub fn reaches(self, scope: Scope, other: ThreadPlacement) -> bool {
         match scope {
             Scope::Cta => self.shares_cta(other),
             Scope::Gpu => self.gpu().is_some() && self.gpu() == other.gpu(),
@@ -230,7 +230,7 @@ pub enum Instruction {
     /// `beq` and its variants: branches to `target` if the comparison holds.
     Branch {
         /// The comparison.
-        comparison: Comparison,
+        comparison: ComparisonOperator,
         /// Left operand.
         left: Operand,
         /// Right operand.
@@ -297,7 +297,7 @@ pub struct Thread {
     /// Number in the thread's name: `P0` has 0.
     pub number: u32,
     /// Placement of the thread.
-    pub placement: Placement,
+    pub placement: ThreadPlacement,
     /// Registers of the thread, indexed by [`Register`].
     pub registers: Vec<RegisterDeclaration>,
     /// Instructions of the thread.

@@ -1,6 +1,6 @@
 //! Parser for a single instruction.
 
-use super::condition::Comparison;
+use super::condition::ComparisonOperator;
 use super::error::LitmusError;
 use super::lexer::TokenKind;
 use super::modifier::{ATOMIC, LOAD, REDUCTION, STORE, listed};
@@ -36,20 +36,20 @@ const ONE_PROXY: &str = "accesses go through the generic proxy";
 
 /// Operation in an atomic or a reduction, without operands.
 #[derive(Clone, Copy)]
-enum Operation {
+enum AtomicOperation {
     Apply(Arithmetic),
     Exchange,
     CompareAndSwap,
 }
 
-impl Operation {
-    fn named(name: &str) -> Option<Operation> {
+impl AtomicOperation {
+    fn named(name: &str) -> Option<AtomicOperation> {
         match name {
-            "exch" => Some(Operation::Exchange),
-            "cas" => Some(Operation::CompareAndSwap),
+            "exch" => Some(AtomicOperation::Exchange),
+            "cas" => Some(AtomicOperation::CompareAndSwap),
             _ => {
                 let known = Arithmetic::OF_ATOMICS.iter().find(|(_, known)| *known == name);
-                known.map(|(operation, _)| Operation::Apply(*operation))
+                known.map(|(operation, _)| AtomicOperation::Apply(*operation))
             }
         }
     }
@@ -57,16 +57,16 @@ impl Operation {
     /// True for an operation reserved for atomics, because it makes sense only with a result.
     fn is_of_results(self) -> bool {
         match self {
-            Operation::Apply(_) => false,
-            Operation::Exchange | Operation::CompareAndSwap => true,
+            AtomicOperation::Apply(_) => false,
+            AtomicOperation::Exchange | AtomicOperation::CompareAndSwap => true,
         }
     }
 
     fn kind(self) -> AtomicKind {
         match self {
-            Operation::Apply(Arithmetic::Add) => AtomicKind::Add,
-            Operation::Apply(_) | Operation::Exchange => AtomicKind::Bits,
-            Operation::CompareAndSwap => AtomicKind::CompareAndSwap,
+            AtomicOperation::Apply(Arithmetic::Add) => AtomicKind::Add,
+            AtomicOperation::Apply(_) | AtomicOperation::Exchange => AtomicKind::Bits,
+            AtomicOperation::CompareAndSwap => AtomicKind::CompareAndSwap,
         }
     }
 }
@@ -100,7 +100,7 @@ impl Parser {
     }
 
     fn branch_or_refuse(&mut self, thread: usize, name: &str, at: usize) -> Result<Instruction, LitmusError> {
-        if let Some((comparison, _, _)) = Comparison::ALL.iter().find(|(_, _, branch)| *branch == name) {
+        if let Some((comparison, _, _)) = ComparisonOperator::ALL.iter().find(|(_, _, branch)| *branch == name) {
             return self.branch(thread, *comparison);
         }
         Err(match ptx::instruction(name) {
@@ -161,9 +161,9 @@ impl Parser {
         self.expect(",")?;
         let first = self.operand_for(thread, location)?;
         let update = match operation {
-            Operation::Apply(operation) => Update::Apply(operation, first),
-            Operation::Exchange => Update::Exchange(first),
-            Operation::CompareAndSwap => {
+            AtomicOperation::Apply(operation) => Update::Apply(operation, first),
+            AtomicOperation::Exchange => Update::Exchange(first),
+            AtomicOperation::CompareAndSwap => {
                 self.expect(",")?;
                 Update::CompareAndSwap { compare: first, new: self.operand_for(thread, location)? }
             }
@@ -173,7 +173,7 @@ impl Parser {
 
     /// Parses a dot and the name of an atomic's operation. If `first` is set, the error message also offers `semantics`
     /// or a scope as alternatives.
-    fn operation(&mut self, returned: bool, semantics: &str, first: bool) -> Result<Operation, LitmusError> {
+    fn operation(&mut self, returned: bool, semantics: &str, first: bool) -> Result<AtomicOperation, LitmusError> {
         let operations = if returned { "add, and, or, xor, exch, cas" } else { "add, and, or, xor" };
         let before = if first { format!("{semantics}, a scope or ") } else { String::new() };
         let expected = format!("{before}an operation ({operations})");
@@ -183,7 +183,7 @@ impl Parser {
         }
         let at = self.at;
         let name = self.word(&expected)?;
-        match Operation::named(&name) {
+        match AtomicOperation::named(&name) {
             Some(operation) if returned || !operation.is_of_results() => Ok(operation),
             Some(_) => Err(self.illegal(at, &format!("red.{name}"), NO_RESULT)),
             None if !returned && is_acquire(&name) => Err(self.illegal(at, &format!("red.{name}"), NOTHING_ACQUIRED)),
@@ -277,7 +277,7 @@ impl Parser {
         self.refuse_modifiers_of_ptx()
     }
 
-    fn branch(&mut self, thread: usize, comparison: Comparison) -> Result<Instruction, LitmusError> {
+    fn branch(&mut self, thread: usize, comparison: ComparisonOperator) -> Result<Instruction, LitmusError> {
         let left = self.operand(thread)?;
         self.expect(",")?;
         let right = self.operand(thread)?;

@@ -7,8 +7,8 @@
 
 use super::{CUT, Dice};
 use crate::litmus::{
-    Arithmetic, Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register, RegisterDeclaration,
-    Thread, Update, Value,
+    Arithmetic, Instruction, Location, LocationDeclaration, Operand, Program, Register, RegisterDeclaration, Thread,
+    ThreadPlacement, Update, Value,
 };
 use tombolo_types::{GpuId, Order, Scope, Semantics};
 
@@ -46,7 +46,7 @@ pub fn program(seed: u64, index: u64) -> Program {
 type CodeGenerator = fn(&mut Thread, usize, &mut Dice);
 
 fn thread(number: u32, gpu: u8, cta: u16) -> Thread {
-    Thread { number, placement: Placement::Cta { gpu: GpuId(gpu), cta }, registers: Vec::new(), code: Vec::new() }
+    Thread { number, placement: ThreadPlacement::Cta { gpu: GpuId(gpu), cta }, registers: Vec::new(), code: Vec::new() }
 }
 
 fn any(data: usize, dice: &mut Dice) -> Location {

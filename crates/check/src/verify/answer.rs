@@ -1,8 +1,8 @@
 //! Complete answers of the memory model: every allowed final state, each marked if sequentially consistent.
 
 use super::case::{Case, JudgedTest, Obstacle, stem_or};
-use super::report::{Expected, Outcome, Verdict};
-use super::{Watch, side_by_side};
+use super::report::{ModelVerdict, Outcome, TestVerdict};
+use super::{ProgressObserver, side_by_side};
 use crate::litmus::Assignments;
 use crate::sequential::interleavings;
 use serde::Serialize;
@@ -19,20 +19,20 @@ const MODEL: &str = "the model";
 
 /// The model's answer for a test.
 #[derive(Clone, Debug, Serialize)]
-pub struct Answer {
+pub struct ModelOutcomes {
     /// The test.
     pub name: String,
     /// File that contains the test.
     pub file: Option<String>,
     /// `ok` if the outcomes are complete; otherwise the list is empty.
-    pub verdict: Verdict,
+    pub verdict: TestVerdict,
     /// Reason for a verdict other than `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Condition of the test; `None` if it has no condition or was not read.
     pub condition: Option<String>,
     /// The model's verdict on the condition's event; `None` without an answer.
-    pub expected: Option<Expected>,
+    pub expected: Option<ModelVerdict>,
     /// Every outcome allowed by the axioms, in the order of the values.
     pub outcomes: Vec<AllowedOutcome>,
 }
@@ -51,17 +51,17 @@ pub struct AllowedOutcome {
 }
 
 /// Computes answers for `cases`, in order, with `threads` threads.
-pub fn answers(cases: &[Case], threads: usize, watch: &dyn Watch) -> Vec<Answer> {
+pub fn answers(cases: &[Case], threads: usize, watch: &dyn ProgressObserver) -> Vec<ModelOutcomes> {
     side_by_side(threads, cases.len(), |index| {
         let case = &cases[index];
-        watch.begins(&case.name, MODEL);
+        watch.started(&case.name, MODEL);
         let answer = case.answer();
-        watch.ends(&case.name, MODEL);
+        watch.finished(&case.name, MODEL);
         answer
     })
 }
 
-impl Answer {
+impl ModelOutcomes {
     /// Stem of the file name without folder and extension, or the test's name.
     pub fn stem(&self) -> &str {
         stem_or(self.file.as_deref(), &self.name)
@@ -69,23 +69,23 @@ impl Answer {
 
     /// True if the outcomes are complete.
     pub fn is_complete(&self) -> bool {
-        self.verdict == Verdict::Ok
+        self.verdict == TestVerdict::Ok
     }
 }
 
 impl Case {
     /// Queries the model for all outcomes.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> ModelOutcomes {
         match self.query_model(CANDIDATES) {
             Ok(judged) => self.complete(&judged),
-            Err(Obstacle::Unreadable(reason)) => self.incomplete(Verdict::Unreadable, reason),
-            Err(Obstacle::Unsupported(reason)) => self.incomplete(Verdict::Unsupported, reason),
-            Err(Obstacle::Bounded(reason)) => self.incomplete(Verdict::Bounded, reason),
+            Err(Obstacle::Unreadable(reason)) => self.incomplete(TestVerdict::Unreadable, reason),
+            Err(Obstacle::Unsupported(reason)) => self.incomplete(TestVerdict::Unsupported, reason),
+            Err(Obstacle::Bounded(reason)) => self.incomplete(TestVerdict::Bounded, reason),
         }
     }
 
-    fn incomplete(&self, verdict: Verdict, reason: String) -> Answer {
-        Answer {
+    fn incomplete(&self, verdict: TestVerdict, reason: String) -> ModelOutcomes {
+        ModelOutcomes {
             name: self.name.clone(),
             file: self.file.clone(),
             verdict,
@@ -96,7 +96,7 @@ impl Case {
         }
     }
 
-    fn complete(&self, judged: &JudgedTest) -> Answer {
+    fn complete(&self, judged: &JudgedTest) -> ModelOutcomes {
         let program = &judged.program;
         let sequential = interleavings(program, INTERLEAVED);
         let states = judged.allowed.iter().flat_map(|allowed| allowed.states());
@@ -111,13 +111,13 @@ impl Case {
             }
         });
         let event = judged.allows_event();
-        Answer {
+        ModelOutcomes {
             name: self.name.clone(),
             file: self.file.clone(),
-            verdict: Verdict::Ok,
+            verdict: TestVerdict::Ok,
             reason: None,
             condition: judged.condition.as_ref().map(|condition| program.condition(condition).to_string()),
-            expected: event.map(|allowed| if allowed { Expected::Allowed } else { Expected::Forbidden }),
+            expected: event.map(|allowed| if allowed { ModelVerdict::Allowed } else { ModelVerdict::Forbidden }),
             outcomes: outcomes.collect(),
         }
     }
@@ -127,7 +127,7 @@ impl Case {
 mod tests {
     use super::*;
 
-    fn answer(text: &str) -> Answer {
+    fn answer(text: &str) -> ModelOutcomes {
         Case::parse("folder/test.litmus", text).answer()
     }
 
@@ -149,7 +149,7 @@ mod tests {
             ]
         );
         assert_eq!(answer.outcomes[0].values.get("[x]"), Some(&1));
-        assert_eq!((answer.expected, answer.is_complete()), (Some(Expected::Allowed), true));
+        assert_eq!((answer.expected, answer.is_complete()), (Some(ModelVerdict::Allowed), true));
         assert_eq!(answer.condition.as_deref(), Some("exists (P0:r0 == 0 /\\ P1:r0 == 0)"));
     }
 
@@ -157,9 +157,9 @@ mod tests {
     fn a_test_that_is_not_answered_says_why() {
         let looping = "PTX t {x=0;} P0@cta 0,gpu 0 ; LC00: ; goto LC00 ; exists x=0";
         for (text, verdict, reason) in [
-            ("", Verdict::Unreadable, "expected `PTX`"),
-            (looping, Verdict::Unsupported, "loop"),
-            ("PTX t {x=0;} P0@cta 0,gpu 0 ; fence.proxy.alias ; exists x=0", Verdict::Unsupported, "proxy"),
+            ("", TestVerdict::Unreadable, "expected `PTX`"),
+            (looping, TestVerdict::Unsupported, "loop"),
+            ("PTX t {x=0;} P0@cta 0,gpu 0 ; fence.proxy.alias ; exists x=0", TestVerdict::Unsupported, "proxy"),
         ] {
             let answer = answer(text);
             assert_eq!((answer.verdict, answer.outcomes.len(), answer.expected), (verdict, 0, None));

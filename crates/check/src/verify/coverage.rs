@@ -5,7 +5,9 @@
 //! implicitly: their placements leave modules unused.
 
 use super::case::Placements;
-use crate::explore::{Layout, MAX_GPUS, Shape, Sharing, Start, drawn_layout, gpus_of, layouts, possible_layouts};
+use crate::explore::{
+    MAX_GPUS, PlacementParameters, ProgramLayout, Sharing, Start, drawn_layout, gpus_of, layouts, possible_layouts,
+};
 use crate::litmus::Program;
 use crate::random::Dice;
 use std::collections::BTreeSet;
@@ -27,7 +29,7 @@ const STRIDE: usize = 16;
 /// A single exploration.
 #[derive(Clone, Debug)]
 pub(super) struct ExploredPlacement {
-    pub(super) layout: Layout,
+    pub(super) layout: ProgramLayout,
     pub(super) start: Start,
 }
 
@@ -69,24 +71,31 @@ pub(super) fn coverage(program: &Program, placements: Placements, machines: Mach
 
 /// Machine shape. Two modules per GPU are the minimum for a home elsewhere on the GPU. If a writer, the GPU home and a
 /// reader occupy three modules in a GPU, three are needed; a protocol without GPU homes shows the effect on two GPUs.
-fn shape(program: &Program, sharing: Sharing, machines: MachineConstraints) -> Shape {
+fn shape(program: &Program, sharing: Sharing, machines: MachineConstraints) -> PlacementParameters {
     let MachineConstraints { gpu_homes, pages_move, host_memory } = machines;
     if host_memory {
         let gpus = gpus_of(program).max(1);
-        return Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true, host_memory };
+        return PlacementParameters { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true, host_memory };
     }
     let gpus = (gpus_of(program) + 1).min(MAX_GPUS);
     if pages_move {
         let gpus = gpus_of(program).max(gpus.min(GPUS_WITH_PAGES));
-        return Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true, host_memory };
+        return PlacementParameters { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true, host_memory };
     }
-    let of = |modules_per_gpu| Shape { gpus, modules_per_gpu, sharing, gpu_homes, shared_sms: true, host_memory };
+    let of = |modules_per_gpu| PlacementParameters {
+        gpus,
+        modules_per_gpu,
+        sharing,
+        gpu_homes,
+        shared_sms: true,
+        host_memory,
+    };
     let ctas: BTreeSet<_> = program.threads.iter().map(|thread| thread.placement).collect();
     let three = gpu_homes && ctas.len() <= MOST_CTAS && possible_layouts(program, of(3)) <= LISTED;
     of(if three { 3 } else { 2 })
 }
 
-fn all(program: &Program, sharings: &[Sharing], shape: impl Fn(Sharing) -> Shape) -> Coverage {
+fn all(program: &Program, sharings: &[Sharing], shape: impl Fn(Sharing) -> PlacementParameters) -> Coverage {
     let (mut chosen, mut whole) = (Vec::new(), true);
     for &sharing in sharings {
         let shape = shape(sharing);
@@ -116,9 +125,10 @@ fn sharings(program: &Program, machines: MachineConstraints) -> &'static [Sharin
     }
 }
 
-fn both_starts(layouts: impl Iterator<Item = Layout>) -> Vec<ExploredPlacement> {
-    let starts =
-        |layout: Layout| [Start::Cold, Start::Warm].map(|start| ExploredPlacement { layout: layout.clone(), start });
+fn both_starts(layouts: impl Iterator<Item = ProgramLayout>) -> Vec<ExploredPlacement> {
+    let starts = |layout: ProgramLayout| {
+        [Start::Cold, Start::Warm].map(|start| ExploredPlacement { layout: layout.clone(), start })
+    };
     layouts.flat_map(starts).collect()
 }
 

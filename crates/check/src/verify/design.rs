@@ -1,7 +1,7 @@
 //! The object of verification: a protocol with options and a promise.
 
 use super::coverage::MachineConstraints;
-use crate::explore::{Config, Decides, PROTOCOLS, Wishes};
+use crate::explore::{BoundaryPolicy, Config, PROTOCOLS, UnrequestedChanges};
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose, facts};
@@ -23,7 +23,7 @@ pub struct Design {
     /// The protocol's options.
     pub(super) options: Options,
     /// Policy for the actions at kernel boundaries.
-    pub(super) decides: Decides,
+    pub(super) boundary_policy: BoundaryPolicy,
     /// Broken rule in the policy's elision table, if any.
     pub(super) broken_elision: Option<BrokenElision>,
     /// Rules for page moves, if pages move, including the broken rule if any.
@@ -71,8 +71,11 @@ pub enum ConfigurationError {
 }
 
 /// Boundary policies, by keyword.
-const DECIDES: [(&str, Decides); 3] =
-    [("at-launch", Decides::AtLaunch), ("cpelide", Decides::Chiplet), ("home-aware", Decides::HomeAware)];
+const BOUNDARY_POLICIES: [(&str, BoundaryPolicy); 3] = [
+    ("at-launch", BoundaryPolicy::AtLaunch),
+    ("cpelide", BoundaryPolicy::Chiplet),
+    ("home-aware", BoundaryPolicy::HomeAware),
+];
 
 /// Rules for page moves, by keyword.
 const PAGING: [(&str, Paging); 6] = [
@@ -108,7 +111,7 @@ impl Design {
             protocol,
             // A poll is explored as the acquiring load that it is: each poll drops the L1, regardless of the option.
             options: Options { polls: Polls::default(), ..options },
-            decides: Decides::Never,
+            boundary_policy: BoundaryPolicy::Never,
             broken_elision: None,
             paging: None,
             promise,
@@ -122,8 +125,8 @@ impl Design {
     }
 
     /// Sets the policy for kernel boundaries.
-    pub fn deciding(self, decides: Decides) -> Design {
-        Design { decides, ..self }
+    pub fn with_boundary_policy(self, boundary_policy: BoundaryPolicy) -> Design {
+        Design { boundary_policy, ..self }
     }
 
     /// Sets the rules for page moves.
@@ -157,10 +160,10 @@ impl Design {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
         let mut options = Options::default();
-        let (mut decides, mut paging) = (Decides::Never, None);
+        let (mut boundary_policy, mut paging) = (BoundaryPolicy::Never, None);
         for word in words {
-            if let Some((_, by)) = DECIDES.iter().find(|(known, _)| *known == word) {
-                decides = *by;
+            if let Some((_, by)) = BOUNDARY_POLICIES.iter().find(|(known, _)| *known == word) {
+                boundary_policy = *by;
                 continue;
             }
             if let Some((_, rules)) = PAGING.iter().find(|(known, _)| *known == word) {
@@ -175,13 +178,14 @@ impl Design {
         if paging.is_some() && !pages_may_move_under(protocol, options)? {
             return Err(ConfigurationError::Paging { protocol: protocol.to_owned() });
         }
-        Ok(Design { decides, paging, ..Design::new(configuration, protocol, options, promise)? })
+        Ok(Design { boundary_policy, paging, ..Design::new(configuration, protocol, options, promise)? })
     }
 
     /// Configuration text for the explored properties, in [`Design::configured`] syntax.
     pub fn configuration(&self) -> String {
-        let decides = DECIDES.iter().find(|(_, decides)| *decides == self.decides);
-        let word = decides.map_or_else(String::new, |(word, _)| format!("+{word}"));
+        let boundary_policy =
+            BOUNDARY_POLICIES.iter().find(|(_, boundary_policy)| *boundary_policy == self.boundary_policy);
+        let word = boundary_policy.map_or_else(String::new, |(word, _)| format!("+{word}"));
         let rules = self.paging.map(|rules| Paging { broken: None, ..rules });
         let pages = PAGING.iter().find(|(_, known)| Some(*known) == rules);
         let pages = pages.map_or_else(String::new, |(word, _)| format!("+{word}"));
@@ -194,16 +198,16 @@ impl Design {
     }
 
     /// Budget for page changes without a requesting access: moving pages are sent elsewhere, subscribers leave.
-    pub(super) fn wishes(&self) -> Wishes {
-        let moves = Config::new(self.protocol).wishes;
-        self.publication().map_or(moves, |_| Wishes { leaves: 1, ..Wishes::default() })
+    pub(super) fn unrequested(&self) -> UnrequestedChanges {
+        let moves = Config::new(self.protocol).unrequested;
+        self.publication().map_or(moves, |_| UnrequestedChanges { leaves: 1, ..UnrequestedChanges::default() })
     }
 
     /// True if the explorations cannot distinguish this design from `other`.
     pub(super) fn is_explored_as(&self, other: &Design) -> bool {
         let explored = |design: &Design| {
-            let Design { protocol, options, decides, broken_elision, paging, promise, .. } = *design;
-            (protocol, options, decides, broken_elision, paging, promise)
+            let Design { protocol, options, boundary_policy, broken_elision, paging, promise, .. } = *design;
+            (protocol, options, boundary_policy, broken_elision, paging, promise)
         };
         explored(self) == explored(other)
     }

@@ -2,8 +2,8 @@
 
 use super::case::{Case, JudgedTest, Obstacle, Placements};
 use super::coverage::{ExploredPlacement, coverage};
-use super::report::{Event, Expected, Outcome, TestReport, Verdict};
-use super::{Budget, Design, Watch};
+use super::report::{EventReachability, ModelVerdict, Outcome, TestReport, TestVerdict};
+use super::{Budget, Design, ProgressObserver};
 use crate::explore::{self, Config, Report, Start};
 use crate::litmus::{Assignments, FinalState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,16 +81,16 @@ impl<'a> Job<'a> {
     }
 
     /// Explores a further place, if any that no thread has started.
-    pub(super) fn explore_next(&self, watch: &dyn Watch) -> bool {
+    pub(super) fn explore_next(&self, watch: &dyn ProgressObserver) -> bool {
         let Some((task, index)) = self.take(watch) else { return false };
         let place = &task.places[index];
         let config = Config {
             options: self.design.options,
-            decides: self.design.decides,
+            boundary_policy: self.design.boundary_policy,
             broken_elision: self.design.broken_elision,
             paging: self.design.paging,
             publication: self.design.publication(),
-            wishes: self.design.wishes(),
+            unrequested: self.design.unrequested(),
             start: place.start,
             evictions: self.case.evictions(),
             max_states: task.states_of_placement,
@@ -108,15 +108,15 @@ impl<'a> Job<'a> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, watch: &dyn Watch) -> Option<(Arc<Task<'a>>, usize)> {
+    fn take(&self, watch: &dyn ProgressObserver) -> Option<(Arc<Task<'a>>, usize)> {
         let mut progress = self.lock();
         if let JobState::Fresh = *progress {
-            watch.begins(&self.case.name, &self.design.name);
+            watch.started(&self.case.name, &self.design.name);
             match self.task() {
                 Ok(task) => *progress = JobState::Exploring(Box::new(ActiveJob::new(task))),
                 Err(obstacle) => {
                     *progress = JobState::Done(Box::new(self.not_run(obstacle)));
-                    watch.ends(&self.case.name, &self.design.name);
+                    watch.finished(&self.case.name, &self.design.name);
                 }
             }
         }
@@ -129,7 +129,7 @@ impl<'a> Job<'a> {
         Some((Arc::clone(&exploring.task), index))
     }
 
-    fn put(&self, task: &Task<'_>, index: usize, report: Report, watch: &dyn Watch) {
+    fn put(&self, task: &Task<'_>, index: usize, report: Report, watch: &dyn ProgressObserver) {
         let mut progress = self.lock();
         let JobState::Exploring(exploring) = &mut *progress else { return };
         exploring.early.insert(index, report);
@@ -137,7 +137,7 @@ impl<'a> Job<'a> {
         if exploring.closed {
             let report = self.report(task, exploring);
             *progress = JobState::Done(Box::new(report));
-            watch.ends(&self.case.name, &self.design.name);
+            watch.finished(&self.case.name, &self.design.name);
         }
     }
 
@@ -150,7 +150,7 @@ impl<'a> Job<'a> {
         let gpu_homes = explore::is_hierarchical(&config).expect("a design names a protocol there is");
         let machines = self.design.machines(gpu_homes);
         let mut coverage = coverage(&judged.program, self.case.placements, machines);
-        if self.design.decides.elides() {
+        if self.design.boundary_policy.elides() {
             // The table assumes empty L2s at the start.
             coverage.places.retain(|place| place.start == Start::Cold);
         }
@@ -166,14 +166,14 @@ impl<'a> Job<'a> {
 
     fn not_run(&self, obstacle: Obstacle) -> TestReport {
         let (verdict, reason) = match obstacle {
-            Obstacle::Unreadable(reason) => (Verdict::Unreadable, reason),
-            Obstacle::Unsupported(reason) => (Verdict::Unsupported, reason),
-            Obstacle::Bounded(reason) => (Verdict::Bounded, reason),
+            Obstacle::Unreadable(reason) => (TestVerdict::Unreadable, reason),
+            Obstacle::Unsupported(reason) => (TestVerdict::Unsupported, reason),
+            Obstacle::Bounded(reason) => (TestVerdict::Bounded, reason),
         };
         TestReport {
             name: self.case.name.clone(),
             file: self.case.file.clone(),
-            event: Event::Unreached,
+            event: EventReachability::Unreached,
             expected: None,
             outcomes: Vec::new(),
             reached: 0,
@@ -195,8 +195,10 @@ impl<'a> Job<'a> {
         let (violated, listed) = (sum.violation.is_some(), self.case.file.is_some());
         let named = |state| Assignments { program: &judged.program, state }.entries().collect::<Outcome>();
         TestReport {
-            event: if reached { Event::Reached } else { Event::Unreached },
-            expected: judged.allows_event().map(|may| if may { Expected::Allowed } else { Expected::Forbidden }),
+            event: if reached { EventReachability::Reached } else { EventReachability::Unreached },
+            expected: judged
+                .allows_event()
+                .map(|may| if may { ModelVerdict::Allowed } else { ModelVerdict::Forbidden }),
             outcomes: sum.outcomes.iter().filter(|state| listed || judged.is_event(state)).map(named).collect(),
             reached: sum.outcomes.len(),
             allowed: judged.allowed.as_ref().map_or(0, |allowed| allowed.states().len()),
@@ -211,31 +213,34 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn verdict(&self, task: &Task<'_>, counted: usize, sum: &JobTotals) -> (Verdict, Option<String>) {
+    fn verdict(&self, task: &Task<'_>, counted: usize, sum: &JobTotals) -> (TestVerdict, Option<String>) {
         let places = task.places.len();
         if !self.design.promises(&task.judged.program) {
             let seen =
                 sum.violation.as_ref().map(|(violation, _)| format!("reaches what the model forbids: {violation}"));
-            return (Verdict::NotPromised, Some(seen.unwrap_or_else(|| "does not violate the model here".to_owned())));
+            return (
+                TestVerdict::NotPromised,
+                Some(seen.unwrap_or_else(|| "does not violate the model here".to_owned())),
+            );
         }
         if let Some((violation, _)) = &sum.violation {
-            return (Verdict::Violation, Some(violation.to_string()));
+            return (TestVerdict::Violation, Some(violation.to_string()));
         }
         if counted < places {
             let reason = format!("{} states end after {counted} of {places} explorations", task.states);
-            return (Verdict::Bounded, Some(reason));
+            return (TestVerdict::Bounded, Some(reason));
         }
         if sum.cut > 0 {
             let reason = format!(
                 "{} of {places} explorations end after {} states, then {} random walks",
                 sum.cut, task.states_of_placement, self.budget.walks
             );
-            return (Verdict::Bounded, Some(reason));
+            return (TestVerdict::Bounded, Some(reason));
         }
         if !task.whole {
-            return (Verdict::Bounded, Some(format!("{} placements drawn from all", places / 2)));
+            return (TestVerdict::Bounded, Some(format!("{} placements drawn from all", places / 2)));
         }
-        (Verdict::Ok, None)
+        (TestVerdict::Ok, None)
     }
 }
 
@@ -264,9 +269,9 @@ impl JobTotals {
         self.states += report.states as u64;
         self.outcomes.extend(report.outcomes);
         match report.verdict {
-            explore::Verdict::Clean => {}
-            explore::Verdict::Bounded => self.cut += 1,
-            explore::Verdict::Violated(violation) => {
+            explore::ExplorationVerdict::Clean => {}
+            explore::ExplorationVerdict::Bounded => self.cut += 1,
+            explore::ExplorationVerdict::Violated(violation) => {
                 self.violation = Some((violation, report.trace.unwrap_or_default()));
             }
         }
@@ -290,7 +295,7 @@ mod tests {
         for report in verify(&designs, &Case::host(), Budget::default(), 1, &()) {
             assert_eq!(report.tests.len(), Case::host().len());
             for test in report.tests {
-                assert_eq!((test.verdict, test.states), (Verdict::Unsupported, 0), "{}", test.name);
+                assert_eq!((test.verdict, test.states), (TestVerdict::Unsupported, 0), "{}", test.name);
                 let reason = test.reason.expect("it says why");
                 let said = format!("the machine of {} has no host", report.design);
                 assert!(reason.contains(&said), "{}: {reason}", test.name);

@@ -25,14 +25,14 @@ mod report;
 pub mod shapes;
 mod suite;
 
-pub use answer::{AllowedOutcome, Answer, answers};
+pub use answer::{AllowedOutcome, ModelOutcomes, answers};
 pub use case::{Case, PLACEMENTS_OF_RANDOM, Placements};
 pub use corpus::{CorpusError, read_tests};
 pub use design::{ConfigurationError, Design};
 pub use observation::{
-    Comparison, ObservationError, Observations, ObservedOutcome, UnmatchedTest, UnobservedOutcome, compare,
+    ObservationComparison, ObservationError, Observations, ObservedOutcome, UnmatchedTest, UnobservedOutcome, compare,
 };
-pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};
+pub use report::{DesignReport, EventReachability, ModelVerdict, Outcome, TestReport, TestVerdict};
 
 use job::Job;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,17 +60,17 @@ impl Default for Budget {
 }
 
 /// Observer of a verification's progress. All methods may be called from several threads at a time.
-pub trait Watch: Sync {
+pub trait ProgressObserver: Sync {
     /// Called when `test` under `design` starts.
-    fn begins(&self, test: &str, design: &str);
+    fn started(&self, test: &str, design: &str);
     /// Called when `test` under `design` is done.
-    fn ends(&self, test: &str, design: &str);
+    fn finished(&self, test: &str, design: &str);
 }
 
 /// No observer.
-impl Watch for () {
-    fn begins(&self, _: &str, _: &str) {}
-    fn ends(&self, _: &str, _: &str) {}
+impl ProgressObserver for () {
+    fn started(&self, _: &str, _: &str) {}
+    fn finished(&self, _: &str, _: &str) {}
 }
 
 /// Tests judged by the model in a batch, before exploration: bounds the memory for its answers.
@@ -84,7 +84,7 @@ pub fn verify(
     cases: &[Case],
     budget: Budget,
     threads: usize,
-    watch: &dyn Watch,
+    watch: &dyn ProgressObserver,
 ) -> Vec<DesignReport> {
     let empty = |design: &Design| DesignReport { design: design.name.clone(), tests: Vec::with_capacity(cases.len()) };
     let mut reports: Vec<DesignReport> = designs.iter().map(empty).collect();
@@ -106,8 +106,8 @@ pub fn verify(
             for (design, report) in designs.iter().zip(&mut reports).filter(|(design, _)| design.is_explored_as(first))
             {
                 if design.name != first.name {
-                    watch.begins(&test.name, &design.name);
-                    watch.ends(&test.name, &design.name);
+                    watch.started(&test.name, &design.name);
+                    watch.finished(&test.name, &design.name);
                 }
                 report.tests.push(test.clone());
             }
@@ -117,7 +117,7 @@ pub fn verify(
 }
 
 /// Executes explorations, in the order of jobs, while any remain.
-fn work(jobs: &[Job<'_>], first: &AtomicUsize, watch: &dyn Watch) {
+fn work(jobs: &[Job<'_>], first: &AtomicUsize, watch: &dyn ProgressObserver) {
     loop {
         let at = first.load(Ordering::Relaxed);
         let Some(job) = jobs.get(at) else { return };

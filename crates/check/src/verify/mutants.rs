@@ -11,7 +11,7 @@ mod nmoesi;
 
 use super::case::Case;
 use super::suite::Suite;
-use super::{Watch, side_by_side};
+use super::{ProgressObserver, side_by_side};
 use crate::explore::{ClientResources, Config, Start};
 use serde::Serialize;
 use std::fmt;
@@ -51,7 +51,7 @@ pub const ENOUGH: usize = 3;
 
 /// Number of tests to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum TestEffort {
     /// Tests until the first catches the mutant; no random program.
     First,
     /// Tests until [`ENOUGH`] have caught the mutant; then, if fewer have, random programs.
@@ -60,22 +60,22 @@ pub enum Asked {
     All,
 }
 
-impl Asked {
+impl TestEffort {
     /// Limit for catching tests, after which the remaining tests are skipped.
     pub(super) fn tests(self) -> usize {
         match self {
-            Asked::First => 1,
-            Asked::Enough => ENOUGH,
-            Asked::All => usize::MAX,
+            TestEffort::First => 1,
+            TestEffort::Enough => ENOUGH,
+            TestEffort::All => usize::MAX,
         }
     }
 
     /// True if random programs are tried after `tests` tests have caught the mutant.
     pub(super) fn tries_random(self, tests: usize) -> bool {
         match self {
-            Asked::First => false,
-            Asked::Enough => tests < ENOUGH,
-            Asked::All => true,
+            TestEffort::First => false,
+            TestEffort::Enough => tests < ENOUGH,
+            TestEffort::All => true,
         }
     }
 }
@@ -102,7 +102,7 @@ pub struct MutantReport {
 /// Tests and programs that have caught a mutant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MutantCatch {
-    /// Number of shipped tests; counted up to the limit set by [`Asked`].
+    /// Number of shipped tests; counted up to the limit set by [`TestEffort`].
     pub tests: usize,
     /// Number of random programs.
     pub random: usize,
@@ -177,14 +177,19 @@ pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
 }
 
 /// Searches for each mutant with `threads` threads.
-pub fn catch(mutants: &[Mutant], asked: Asked, threads: usize, watch: &dyn Watch) -> Vec<MutantReport> {
+pub fn catch(
+    mutants: &[Mutant],
+    effort: TestEffort,
+    threads: usize,
+    watch: &dyn ProgressObserver,
+) -> Vec<MutantReport> {
     let suite = Suite::shipped();
     side_by_side(threads, mutants.len(), |index| {
         let mutant = &mutants[index];
         let name = mutant.rule.to_string();
-        watch.begins(&name, mutant.protocol);
-        let report = suite.report(mutant, asked);
-        watch.ends(&name, mutant.protocol);
+        watch.started(&name, mutant.protocol);
+        let report = suite.report(mutant, effort);
+        watch.finished(&name, mutant.protocol);
         report
     })
 }

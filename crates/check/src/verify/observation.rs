@@ -1,6 +1,6 @@
 //! Hardware observations, checked against the model's answers.
 
-use super::answer::Answer;
+use super::answer::ModelOutcomes;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -136,7 +136,7 @@ fn assignment(word: &str) -> Option<(String, i64)> {
 
 /// Observations in comparison with the outcomes allowed by the model.
 #[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
+pub struct ObservationComparison {
     /// The table.
     pub file: String,
     /// Number of tests with table rows and an answer.
@@ -198,12 +198,12 @@ pub struct UnmatchedTest {
 ///
 /// # Errors
 /// If a row names a register or location that its test lacks, or its names differ from the test's other rows.
-pub fn compare(answers: &[Answer], observed: &Observations) -> Result<Comparison, ObservationError> {
+pub fn compare(answers: &[ModelOutcomes], observed: &Observations) -> Result<ObservationComparison, ObservationError> {
     let mut groups: BTreeMap<(&str, &str), Vec<&ObservationRow>> = BTreeMap::new();
     for row in &observed.rows {
         groups.entry((&row.test, &row.placement)).or_default().push(row);
     }
-    let mut comparison = Comparison {
+    let mut comparison = ObservationComparison {
         file: observed.file.clone(),
         tests: 0,
         outcomes: 0,
@@ -252,7 +252,7 @@ struct TestRows<'a> {
 
 impl TestRows<'_> {
     /// Names to which every row assigns a value. Reports an error for unknown names and for differing rows.
-    fn names(&self, answer: &Answer) -> Result<Vec<&str>, ObservationError> {
+    fn names(&self, answer: &ModelOutcomes) -> Result<Vec<&str>, ObservationError> {
         let names: Vec<&str> = self.rows[0].outcome.iter().map(|(name, _)| name.as_str()).collect();
         let known = answer.outcomes.first().map(|outcome| &outcome.values);
         if let Some(stranger) = names.iter().find(|name| known.is_some_and(|known| !known.contains_key(**name))) {
@@ -277,8 +277,8 @@ impl TestRows<'_> {
     }
 }
 
-impl Comparison {
-    fn add(&mut self, answer: &Answer, group: &TestRows<'_>) -> Result<(), ObservationError> {
+impl ObservationComparison {
+    fn add(&mut self, answer: &ModelOutcomes, group: &TestRows<'_>) -> Result<(), ObservationError> {
         let names = group.names(answer)?;
         let mut counts: BTreeMap<Vec<i64>, u64> = BTreeMap::new();
         for row in group.rows.iter().filter(|row| row.count > 0) {
@@ -319,7 +319,7 @@ mod tests {
     const STORES: &str = "PTX SB {x=0; y=0;} P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ; st.weak x,1 | st.weak y,1 ;
         fence.sc.gpu | fence.sc.gpu ; ld.weak r0,y | ld.weak r0,x ; exists (P0:r0 = 0 /\\ P1:r0 = 0)";
 
-    fn compared(rows: &str) -> Result<Comparison, ObservationError> {
+    fn compared(rows: &str) -> Result<ObservationComparison, ObservationError> {
         let answers = [Case::parse("f/shapes_SB@far.litmus", STORES), Case::parse("f/Looping.litmus", "")];
         let answers = answers.map(|case| case.answer());
         let table = Observations::parse("seen.csv", &format!("placement,count,test,mode,outcome\n{rows}"))?;

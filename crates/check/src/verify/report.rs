@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Reachability of a test's event under a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Event {
+pub enum EventReachability {
     /// Reached in some execution.
     #[serde(rename = "reached")]
     Reached,
@@ -16,7 +16,7 @@ pub enum Event {
 
 /// The model's verdict on the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Expected {
+pub enum ModelVerdict {
     /// Some execution shows it.
     #[serde(rename = "allowed")]
     Allowed,
@@ -27,7 +27,7 @@ pub enum Expected {
 
 /// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum TestVerdict {
     /// Every placement was explored to the end without a violation.
     Ok,
     /// A violation was found.
@@ -42,39 +42,39 @@ pub enum Verdict {
     NotPromised,
 }
 
-impl Verdict {
+impl TestVerdict {
     /// Every verdict.
-    pub const ALL: [Verdict; 6] = [
-        Verdict::Ok,
-        Verdict::Violation,
-        Verdict::Bounded,
-        Verdict::Unsupported,
-        Verdict::Unreadable,
-        Verdict::NotPromised,
+    pub const ALL: [TestVerdict; 6] = [
+        TestVerdict::Ok,
+        TestVerdict::Violation,
+        TestVerdict::Bounded,
+        TestVerdict::Unsupported,
+        TestVerdict::Unreadable,
+        TestVerdict::NotPromised,
     ];
 
     /// Printed form.
     pub fn word(self) -> &'static str {
         match self {
-            Verdict::Ok => "ok",
-            Verdict::Violation => "violation",
-            Verdict::Bounded => "bounded",
-            Verdict::Unsupported => "unsupported",
-            Verdict::Unreadable => "unreadable",
-            Verdict::NotPromised => "not promised",
+            TestVerdict::Ok => "ok",
+            TestVerdict::Violation => "violation",
+            TestVerdict::Bounded => "bounded",
+            TestVerdict::Unsupported => "unsupported",
+            TestVerdict::Unreadable => "unreadable",
+            TestVerdict::NotPromised => "not promised",
         }
     }
 
     /// True if the test was run, and its question is answered.
     pub fn is_answer(self) -> bool {
         match self {
-            Verdict::Ok | Verdict::Violation | Verdict::Bounded | Verdict::NotPromised => true,
-            Verdict::Unsupported | Verdict::Unreadable => false,
+            TestVerdict::Ok | TestVerdict::Violation | TestVerdict::Bounded | TestVerdict::NotPromised => true,
+            TestVerdict::Unsupported | TestVerdict::Unreadable => false,
         }
     }
 }
 
-impl Serialize for Verdict {
+impl Serialize for TestVerdict {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.word())
     }
@@ -91,9 +91,9 @@ pub struct TestReport {
     /// File that contains the test; `None` for a random program.
     pub file: Option<String>,
     /// Reachability of the event. For a random program the event is any state forbidden by the model.
-    pub event: Event,
+    pub event: EventReachability,
     /// The model's verdict on the event; `None` if the model was not queried.
-    pub expected: Option<Expected>,
+    pub expected: Option<ModelVerdict>,
     /// Final states reached; for a random program only the states forbidden by the model.
     pub outcomes: Vec<Outcome>,
     /// Final states reached.
@@ -107,7 +107,7 @@ pub struct TestReport {
     /// Total number of placements.
     pub placements_of: usize,
     /// Result of the test.
-    pub verdict: Verdict,
+    pub verdict: TestVerdict,
     /// Reason for a bounded or missing run; the violation; or the event reached by a design without promise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -130,7 +130,7 @@ pub struct DesignReport {
 
 impl DesignReport {
     /// Tests with the result `verdict`.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub fn count(&self, verdict: TestVerdict) -> usize {
         self.tests.iter().filter(|test| test.verdict == verdict).count()
     }
 }

@@ -3,8 +3,8 @@
 use super::case::{Case, JudgedTest, PLACEMENTS_OF_RANDOM};
 use super::coverage::{ExploredPlacement, MachineConstraints, coverage};
 use super::design::configuration;
-use super::mutants::{Asked, Detection, Mutant, MutantCatch, MutantReport};
-use crate::explore::{Config, Start, Verdict, is_hierarchical, refuses, run};
+use super::mutants::{Detection, Mutant, MutantCatch, MutantReport, TestEffort};
+use crate::explore::{Config, ExplorationVerdict, Start, is_hierarchical, refuses, run};
 use crate::litmus::FinalState;
 use std::sync::OnceLock;
 use tombolo_protocol::catalogue::facts;
@@ -53,9 +53,9 @@ impl Suite {
     }
 
     /// Searches for tests that catch `mutant`.
-    pub(super) fn report(&self, mutant: &Mutant, asked: Asked) -> MutantReport {
-        let (tests, first) = self.count(mutant, asked);
-        let programs = if asked.tries_random(tests) { &self.random[..] } else { &[] };
+    pub(super) fn report(&self, mutant: &Mutant, effort: TestEffort) -> MutantReport {
+        let (tests, first) = self.count(mutant, effort);
+        let programs = if effort.tries_random(tests) { &self.random[..] } else { &[] };
         let drawn: Vec<TestDetection> =
             programs.iter().filter_map(|member| member.seen(mutant, STATES_OF_RANDOM)).collect();
         let random = drawn.len();
@@ -72,7 +72,7 @@ impl Suite {
     }
 
     /// Tests detecting the mutant, up to the requested limit, and the first detection.
-    fn count(&self, mutant: &Mutant, asked: Asked) -> (usize, Option<TestDetection>) {
+    fn count(&self, mutant: &Mutant, effort: TestEffort) -> (usize, Option<TestDetection>) {
         let is_own = |member: &&SuiteTest| mutant.own_tests().contains(&member.case.stem());
         let own =
             mutant.own_tests().iter().filter_map(|name| self.tests.iter().find(|member| member.case.stem() == *name));
@@ -80,7 +80,7 @@ impl Suite {
         let others = self.tests.iter().filter(|member| !is_own(member)).map(|member| (member, STATES_OF_OTHER));
         let (mut tests, mut first) = (0, None);
         for (member, states) in own.chain(others) {
-            if tests == asked.tests() {
+            if tests == effort.tests() {
                 break;
             }
             if let Some(seen) = member.seen(mutant, states) {
@@ -115,7 +115,7 @@ impl SuiteTest {
             let max_states = left.min(STATES_OF_PLACEMENT);
             let config = Config { max_states, walks: WALKS, ..mutant.config(&self.case, *start) };
             let report = run(&judged.program, layout, &config, &forbidden).expect("a mutant names a protocol there is");
-            if let Verdict::Violated(violation) = report.verdict {
+            if let ExplorationVerdict::Violated(violation) = report.verdict {
                 let start = match start {
                     Start::Cold => "cold",
                     Start::Warm => "warm",

@@ -2,15 +2,15 @@
 //! row pass if no rule is broken.
 
 use tombolo_check::explore::PROTOCOLS;
-use tombolo_check::verify::mutants::{Asked, Broken, Mutant, catch, mutants};
-use tombolo_check::verify::{Budget, Case, Design, Verdict, verify};
+use tombolo_check::verify::mutants::{Broken, Mutant, TestEffort, catch, mutants};
+use tombolo_check::verify::{Budget, Case, Design, TestVerdict, verify};
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::nmoesi::BrokenNmoesi;
 
 #[test]
 fn every_broken_rule_is_caught_by_a_test_that_ships() {
     let all = mutants(PROTOCOLS);
-    for (mutant, report) in all.iter().zip(catch(&all, Asked::First, 2, &())) {
+    for (mutant, report) in all.iter().zip(catch(&all, TestEffort::First, 2, &())) {
         assert!(report.caught, "{} passes under {}", report.name, report.configuration);
         let by = report.by.expect("it was caught by something");
         let first = &by.first.test;
@@ -49,7 +49,11 @@ fn explore_named_tests(states: u64) {
         let budget =
             Budget { states_of_placement: states as usize, states_of_test: states, walks: 2, ..Budget::default() };
         for test in &verify(&[design], &cases, budget, 2, &())[0].tests {
-            assert!(matches!(test.verdict, Verdict::Ok | Verdict::Bounded), "{} under {configuration}", test.name);
+            assert!(
+                matches!(test.verdict, TestVerdict::Ok | TestVerdict::Bounded),
+                "{} under {configuration}",
+                test.name
+            );
         }
     }
     let names: Vec<&str> = shipped.iter().map(Case::stem).collect();
@@ -61,7 +65,7 @@ fn explore_named_tests(states: u64) {
 fn a_violation_is_shown_as_a_chart() {
     let mut wanted = mutants(&["hmg"]);
     wanted.retain(|mutant| mutant.rule == Broken::Rule(BrokenRule::AcquireKeepsL1));
-    let chart = catch(&wanted, Asked::First, 1, &())[0].trace.clone().expect("a violation has a trace");
+    let chart = catch(&wanted, TestEffort::First, 1, &())[0].trace.clone().expect("a violation has a trace");
     assert!(chart.contains("--->|") && chart.contains("P1: ld.acquire.gpu r0, y"), "{chart}");
     assert!(chart.contains("forbidden outcome: "), "{chart}");
     println!("{chart}");

@@ -7,7 +7,7 @@ use crate::shapes::{
 };
 use std::collections::BTreeSet;
 use std::time::Instant;
-use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict};
+use tombolo_check::explore::{Config, Evictions, ExplorationVerdict, ProgramLayout, Reductions, Sharing};
 use tombolo_protocol::vi::{BulkInvalidation, Remote, Tracks, WritePolicy};
 
 const PROMISING: [&str; 8] =
@@ -26,14 +26,14 @@ fn is_hierarchical(protocol: &str) -> bool {
 }
 
 /// A protocol and a test over the given layouts.
-fn clean_over(test: &Test, sharing: Sharing, layouts: &[Layout], config: Config) {
+fn clean_over(test: &Test, sharing: Sharing, layouts: &[ProgramLayout], config: Config) {
     let (begun, mut states, mut largest) = (Instant::now(), 0, 0);
     let mut outcomes = BTreeSet::new();
     for layout in layouts {
         for start in STARTS {
             let report = explore(test, layout, &Config { start, ..config });
             let trace = report.trace.unwrap_or_default();
-            assert_eq!(report.verdict, Verdict::Clean, "{} under {config:?} {start:?}\n{trace}", test.name);
+            assert_eq!(report.verdict, ExplorationVerdict::Clean, "{} under {config:?} {start:?}\n{trace}", test.name);
             states += report.states;
             largest = largest.max(report.states);
             outcomes.extend(report.outcomes);
@@ -198,7 +198,8 @@ fn directories_that_track_all_have_an_entry_for_every_line_of_their_l2() {
                     for layout in spread(layouts_of(&test, sharing, protocol == "hmg"), 4) {
                         for start in STARTS {
                             let report = explore(&test, &layout, &Config { start, ..config });
-                            let is_fine = matches!(report.verdict, Verdict::Clean | Verdict::Bounded);
+                            let is_fine =
+                                matches!(report.verdict, ExplorationVerdict::Clean | ExplorationVerdict::Bounded);
                             assert!(is_fine, "{} under {config:?}\n{}", test.name, report.trace.unwrap_or_default());
                             explored += report.states;
                         }
@@ -283,7 +284,8 @@ fn violates(config: Config) {
         let test = mp(scope);
         let reports =
             layouts_of(&test, Sharing::Apart, true).into_iter().map(|layout| explore(&test, &layout, &config));
-        let violated = reports.filter(|report| matches!(report.verdict, Verdict::Violated(_))).collect::<Vec<_>>();
+        let violated =
+            reports.filter(|report| matches!(report.verdict, ExplorationVerdict::Violated(_))).collect::<Vec<_>>();
         assert!(!violated.is_empty(), "{}", test.name);
         println!("{}", violated[0].trace.as_deref().unwrap_or_default());
     }

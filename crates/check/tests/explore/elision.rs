@@ -1,9 +1,11 @@
 //! Kernel boundaries elided by a table: programs with several kernels keep the memory model under every protocol, to
 //! the end; programs with several kernels also catch a table's broken rules.
 
-use tombolo_check::explore::{Config, Decides, Reductions, Shape, Sharing, Verdict as Explored, layouts, run};
+use tombolo_check::explore::{
+    BoundaryPolicy, Config, ExplorationVerdict as Explored, PlacementParameters, Reductions, Sharing, layouts, run,
+};
 use tombolo_check::litmus::parse;
-use tombolo_check::verify::{Budget, Case, Design, DesignReport, Verdict, verify};
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, TestVerdict, verify};
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::options::{Options, Remote, WritePolicy};
 
@@ -37,14 +39,14 @@ fn assert_clean(reports: &[DesignReport]) {
     for design in reports {
         for test in &design.tests {
             let told = (test.reason.as_deref().unwrap_or_default(), test.trace.as_deref().unwrap_or_default());
-            let fine = matches!(test.verdict, Verdict::Ok | Verdict::Bounded);
+            let fine = matches!(test.verdict, TestVerdict::Ok | TestVerdict::Bounded);
             assert!(fine, "{} under {}: {}\n{}", test.name, design.design, told.0, told.1);
         }
         let states: u64 = design.tests.iter().map(|test| test.states).sum();
         println!(
             "{}: {} of {} to the end, {states} states",
             design.design,
-            design.count(Verdict::Ok),
+            design.count(TestVerdict::Ok),
             design.tests.len()
         );
     }
@@ -69,7 +71,7 @@ fn explore_kernels(states: usize, ended: usize) {
     let reports = verify(&designs(), &Case::kernels(), budget, THREADS, &());
     assert_clean(&reports);
     for design in &reports {
-        assert!(design.count(Verdict::Ok) >= ended, "{}: {}", design.design, design.count(Verdict::Ok));
+        assert!(design.count(TestVerdict::Ok) >= ended, "{}: {}", design.design, design.count(TestVerdict::Ok));
     }
 }
 
@@ -94,7 +96,7 @@ fn broken_rules_of_tables_are_caught_by_programs_of_several_kernels() {
     let budget = Budget { states_of_placement: 20_000, states_of_test: 60_000, walks: 0, ..Budget::default() };
     let designs = SEEN.map(|(broken, words)| Design::configured(words).expect("it is listed").breaking(broken));
     for ((broken, _), report) in SEEN.iter().zip(verify(&designs, &Case::kernels(), budget, THREADS, &())) {
-        let by = report.tests.iter().filter(|test| test.verdict == Verdict::Violation);
+        let by = report.tests.iter().filter(|test| test.verdict == TestVerdict::Violation);
         let by: Vec<&str> = by.map(|test| test.name.as_str()).collect();
         println!("{broken:?}: {by:?}");
         assert!(!by.is_empty(), "{broken:?} is not seen");
@@ -103,10 +105,10 @@ fn broken_rules_of_tables_are_caught_by_programs_of_several_kernels() {
 
 #[test]
 fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
-    for (remote, decides) in [(Remote::Memory, Decides::HomeAware), (Remote::Cached, Decides::Chiplet)] {
+    for (remote, decides) in [(Remote::Memory, BoundaryPolicy::HomeAware), (Remote::Cached, BoundaryPolicy::Chiplet)] {
         for text in [MESSAGE, OVER_AND_OVER] {
             let program = parse("test", text).expect("it is a test").program;
-            let shape = Shape {
+            let shape = PlacementParameters {
                 gpus: 2,
                 modules_per_gpu: 1,
                 sharing: Sharing::Line,
@@ -117,7 +119,13 @@ fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
             for layout in layouts(&program, shape) {
                 let outcomes = |reductions| {
                     let options = Options { write: WritePolicy::Back, remote, ..Options::default() };
-                    let config = Config { options, decides, reductions, max_states: 400_000, ..Config::new("viper") };
+                    let config = Config {
+                        options,
+                        boundary_policy: decides,
+                        reductions,
+                        max_states: 400_000,
+                        ..Config::new("viper")
+                    };
                     let report = run(&program, &layout, &config, &|_| false).expect("viper is a protocol");
                     assert_eq!(report.verdict, Explored::Clean, "{layout}");
                     report.outcomes

@@ -3,7 +3,8 @@
 
 use crate::shapes::{Test, across_kernels, mp, sb, six, wrc};
 use tombolo_check::explore::{
-    ClientResources, Config, Evictions, Layout, Reductions, Report, Shape, Sharing, Start, Verdict,
+    ClientResources, Config, Evictions, ExplorationVerdict, PlacementParameters, ProgramLayout, Reductions, Report,
+    Sharing, Start,
 };
 use tombolo_check::explore::{gpus_of, layouts, run};
 use tombolo_check::litmus::{self, FinalState, parse};
@@ -74,15 +75,21 @@ fn explore_host_threads(states: u64, states_of_option: u64) {
 }
 
 /// Every placement for a test, from cold and from warm caches, with every assignment from locations to blocks.
-fn places(test: &Test) -> Vec<(Layout, Start)> {
+fn places(test: &Test) -> Vec<(ProgramLayout, Start)> {
     let gpus = gpus_of(&test.program).max(1);
-    let of =
-        |sharing| Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: true };
+    let of = |sharing| PlacementParameters {
+        gpus,
+        modules_per_gpu: 1,
+        sharing,
+        gpu_homes: false,
+        shared_sms: true,
+        host_memory: true,
+    };
     let all = Sharing::OF_BLOCKS.into_iter().flat_map(|sharing| layouts(&test.program, of(sharing)));
     all.flat_map(|layout| [Start::Cold, Start::Warm].map(|start| (layout.clone(), start))).collect()
 }
 
-fn explore(test: &Test, layout: &Layout, config: &Config) -> Report {
+fn explore(test: &Test, layout: &ProgramLayout, config: &Config) -> Report {
     let forbidden = |state: &FinalState| test.allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
     run(&test.program, layout, config, &forbidden).expect("it is listed")
 }
@@ -122,7 +129,8 @@ fn with_budgets() -> impl Iterator<Item = (Test, usize)> {
 
 /// Asserts a clean result, and completion if the exploration must end.
 fn assert_fine(report: &Report, states: usize, what: &str) {
-    let fine = report.verdict == Verdict::Clean || report.verdict == Verdict::Bounded && states == PART;
+    let fine =
+        report.verdict == ExplorationVerdict::Clean || report.verdict == ExplorationVerdict::Bounded && states == PART;
     assert!(fine, "{what}: {:?}\n{}", report.verdict, report.trace.as_deref().unwrap_or_default());
 }
 
@@ -145,10 +153,10 @@ fn compare_with_single_steps(tests: impl Iterator<Item = (Test, usize)>) {
             let whole = Config { reductions: Reductions::NONE, max_states, ..reduced };
             let (whole, reduced) = (explore(&test, &layout, &whole), explore(&test, &layout, &reduced));
             let what = format!("{} {layout} {start:?}", test.name);
-            assert_eq!(reduced.verdict, Verdict::Clean, "{what}");
+            assert_eq!(reduced.verdict, ExplorationVerdict::Clean, "{what}");
             assert_fine(&whole, max_states, &what);
             assert!(whole.outcomes.is_subset(&reduced.outcomes), "{what}");
-            assert!(whole.verdict == Verdict::Bounded || whole.outcomes == reduced.outcomes, "{what}");
+            assert!(whole.verdict == ExplorationVerdict::Bounded || whole.outcomes == reduced.outcomes, "{what}");
         }
     }
 }
@@ -160,7 +168,7 @@ fn an_l2_that_makes_room_at_any_time_shows_nothing_new() {
             let at_access = Config { start, ..Config::new("nmoesi") };
             let any_time = Config { evictions: Evictions::Spontaneous, ..at_access };
             let (seldom, often) = (explore(&test, &layout, &at_access), explore(&test, &layout, &any_time));
-            assert_eq!(often.verdict, Verdict::Clean, "{} {layout}", test.name);
+            assert_eq!(often.verdict, ExplorationVerdict::Clean, "{} {layout}", test.name);
             assert_eq!(seldom.outcomes, often.outcomes, "{} {layout}", test.name);
         }
     }
@@ -188,7 +196,7 @@ fn compare_with_one_slot<I: Iterator<Item = (Test, usize)>>(tests: impl Fn() -> 
                 let one = Config { slots: Some(1), max_states, ..any };
                 let (any, one) = (explore(&test, &layout, &any), explore(&test, &layout, &one));
                 let what = format!("{} {layout} {start:?}", test.name);
-                assert_eq!(any.verdict, Verdict::Clean, "{what}");
+                assert_eq!(any.verdict, ExplorationVerdict::Clean, "{what}");
                 assert_fine(&one, max_states, &what);
                 assert!(one.outcomes.is_subset(&any.outcomes), "{what}");
             }
@@ -206,7 +214,7 @@ fn shows_nothing_new(test: &Test, rooms: &[ClientResources], max_states: usize) 
     for (layout, start) in places(test) {
         let plenty = Config { start, ..Config::new("nmoesi") };
         let allowed = explore(test, &layout, &plenty);
-        assert_eq!(allowed.verdict, Verdict::Clean, "{} {layout} {start:?}", test.name);
+        assert_eq!(allowed.verdict, ExplorationVerdict::Clean, "{} {layout} {start:?}", test.name);
         for &room in rooms {
             let report = explore(test, &layout, &Config { room: Some(room), max_states, walks: 10, ..plenty });
             let what = format!("{} {layout} {start:?} {room:?}", test.name);

@@ -3,8 +3,10 @@
 
 use crate::shapes::{STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, mp, mp_by_reduction, sb};
 use std::collections::BTreeSet;
-use tombolo_check::explore::{Config, Reductions, Shape, Sharing, Verdict as Explored, Wishes, layouts};
-use tombolo_check::verify::{Budget, Case, Design, Verdict, verify};
+use tombolo_check::explore::{
+    Config, ExplorationVerdict as Explored, PlacementParameters, Reductions, Sharing, UnrequestedChanges, layouts,
+};
+use tombolo_check::verify::{Budget, Case, Design, TestVerdict, verify};
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging};
 use tombolo_protocol::vi::WritePolicy;
 
@@ -53,10 +55,10 @@ fn explore_moving_pages(budget: &Budget, ended: usize) {
     for design in verify(&designs, &cases, *budget, THREADS, &()) {
         for test in &design.tests {
             let told = (test.reason.as_deref().unwrap_or_default(), test.trace.as_deref().unwrap_or_default());
-            let fine = matches!(test.verdict, Verdict::Ok | Verdict::Bounded);
+            let fine = matches!(test.verdict, TestVerdict::Ok | TestVerdict::Bounded);
             assert!(fine, "{} under {}: {}\n{}", test.name, design.design, told.0, told.1);
         }
-        let (ok, states) = (design.count(Verdict::Ok), design.tests.iter().map(|test| test.states).sum::<u64>());
+        let (ok, states) = (design.count(TestVerdict::Ok), design.tests.iter().map(|test| test.states).sum::<u64>());
         println!("{}: {ok} of {} to the end, {states} states", design.design, design.tests.len());
         assert!(ok >= ended, "{}: {ok}", design.design);
     }
@@ -67,14 +69,26 @@ const WITH_WHOLE_CHANGES: [Reductions; 2] = [Reductions { pages: true, ..Reducti
 
 /// Explores a test step by step and with atomic changes: no violation occurs, and both reach equal outcomes.
 fn assert_same(test: &Test, gpus: u8, sharing: Sharing, moves: u8) -> [usize; 3] {
-    let shape = Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: false };
-    let (mut states, wishes) = ([0; 3], Wishes { moves, ..Wishes::default() });
+    let shape = PlacementParameters {
+        gpus,
+        modules_per_gpu: 1,
+        sharing,
+        gpu_homes: false,
+        shared_sms: true,
+        host_memory: false,
+    };
+    let (mut states, wishes) = ([0; 3], UnrequestedChanges { moves, ..UnrequestedChanges::default() });
     for (paging, write) in rules().into_iter().flat_map(|rules| WRITES.map(|write| (rules, write))) {
         for (layout, start) in layouts(&test.program, shape).iter().flat_map(|at| STARTS.map(|start| (at, start))) {
             let mut outcomes = [BTreeSet::new(), BTreeSet::new(), BTreeSet::new()];
             for (index, reductions) in [Reductions::NONE].into_iter().chain(WITH_WHOLE_CHANGES).enumerate() {
-                let mut config =
-                    Config { paging: Some(paging), wishes, start, reductions, ..Config::new("memory-side") };
+                let mut config = Config {
+                    paging: Some(paging),
+                    unrequested: wishes,
+                    start,
+                    reductions,
+                    ..Config::new("memory-side")
+                };
                 config.options.write = write;
                 let report = explore(test, layout, &config);
                 let trace = report.trace.unwrap_or_default();
@@ -151,7 +165,7 @@ fn broken_rules_of_moving_pages_are_caught_by_tests_that_ship() {
         for test in &verify(&[design], &cases, budget, THREADS, &())[0].tests {
             let seen_as = test.reason.as_deref().unwrap_or_default();
             println!("{broken:?} under {words}: {} as {seen_as}, {} states", test.name, test.states);
-            assert_eq!(test.verdict, Verdict::Violation, "{broken:?} passes {} under {words}", test.name);
+            assert_eq!(test.verdict, TestVerdict::Violation, "{broken:?} passes {} under {words}", test.name);
         }
     }
 }

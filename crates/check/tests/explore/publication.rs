@@ -7,7 +7,7 @@
 use crate::shapes::Test;
 use crate::shapes::published::{config, explored, published, states_of_all, tests};
 use tombolo_check::axiomatic::{self, Limits};
-use tombolo_check::explore::{Config, Layout, Report, Sharing};
+use tombolo_check::explore::{Config, ProgramLayout, Report, Sharing};
 use tombolo_check::litmus::{Instruction, Location, Program};
 use tombolo_check::random::one_writer;
 use tombolo_protocol::publication::{BrokenPublication, Publication};
@@ -26,19 +26,19 @@ fn is_collapsed(program: &Program, location: Location) -> bool {
 
 /// Layouts with every set of two or more subscribers for each publishable page, every single subscriber for the
 /// remaining pages, and at least one published page.
-fn places(program: &Program, sharing: Sharing) -> Vec<Layout> {
+fn places(program: &Program, sharing: Sharing) -> Vec<ProgramLayout> {
     let layouts = published(program, sharing, |layout, region, subscribers| {
         let mut locations = (0..program.locations.len()).map(|index| Location(index as u16));
         let is_single = locations.any(|at| layout.region_of(at) == region && is_collapsed(program, at));
         subscribers.are_several() != is_single
     });
-    let publishes = |layout: &Layout| layout.subscribers.iter().any(|subscribers| subscribers.are_several());
+    let publishes = |layout: &ProgramLayout| layout.subscribers.iter().any(|subscribers| subscribers.are_several());
     layouts.into_iter().filter(publishes).collect()
 }
 
 /// Explores up to `count` layouts per sharing variant. Returns the first violation with its layout, and the number of
 /// explored states.
-fn explore(test: &Test, count: usize, config: &Config) -> (Option<(Layout, Report)>, usize) {
+fn explore(test: &Test, count: usize, config: &Config) -> (Option<(ProgramLayout, Report)>, usize) {
     explored(test, |sharing| places(&test.program, sharing), count, config)
 }
 

@@ -4,7 +4,9 @@ use crate::shapes::{
     STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, layouts_of, layouts_of_three, layouts_on,
     mp, mp_second_reader, sb, spread, wrc,
 };
-use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict, Violation, gpus_of};
+use tombolo_check::explore::{
+    Config, Evictions, ExplorationVerdict, ProgramLayout, Reductions, Sharing, Violation, gpus_of,
+};
 use tombolo_check::litmus::{self, Program};
 use tombolo_check::random;
 use tombolo_protocol::BrokenRule;
@@ -41,7 +43,7 @@ const FROM_SHARED: u64 = 250;
 
 /// Every protocol over a few layouts for a few small tests, from both starts, with both write policies. Calls `case`
 /// with each combination.
-fn each_small_case(mut case: impl FnMut(&Test, &Layout, Config)) {
+fn each_small_case(mut case: impl FnMut(&Test, &ProgramLayout, Config)) {
     for protocol in PROTOCOLS {
         for scope in ["gpu", "sys"] {
             for test in [cowr(scope), cowr_after_load(scope), atomics(scope), mp(scope), sb(scope)] {
@@ -66,7 +68,7 @@ fn reductions_lose_no_outcome() {
     let (mut compared, mut with, mut without) = (0, 0, 0);
     each_small_case(|test, layout, config| {
         let full = explore(test, layout, &Config { reductions: Reductions::NONE, ..config });
-        if full.verdict != Verdict::Clean {
+        if full.verdict != ExplorationVerdict::Clean {
             return;
         }
         for reductions in [
@@ -102,7 +104,7 @@ fn reductions_lose_no_outcome_where_directories_track_all() {
                 (config.options.write, config.options.tracks) = (write, Tracks::All);
                 let reductions = Reductions::NONE;
                 let full = explore(test, &layout, &Config { reductions, evictions: Evictions::Spontaneous, ..config });
-                if full.verdict != Verdict::Clean {
+                if full.verdict != ExplorationVerdict::Clean {
                     continue;
                 }
                 let reduced = explore(test, &layout, &Config { max_states: 20_000, ..config });
@@ -127,7 +129,7 @@ fn reductions_lose_no_outcome_of_random_programs() {
                 for start in STARTS {
                     let config = Config { start, max_states: 2_500, ..config_of(protocol) };
                     let full = explore(&test, &layout, &Config { reductions: Reductions::NONE, ..config });
-                    if full.verdict != Verdict::Clean {
+                    if full.verdict != ExplorationVerdict::Clean {
                         continue;
                     }
                     let reduced = explore(&test, &layout, &config);
@@ -155,7 +157,7 @@ fn reductions_lose_no_outcome_of_three_threads() {
                 let reduced = explore(&test, &layout, &config);
                 let full = Config { reductions: Reductions::NONE, max_states: 12_000, ..config };
                 let full = explore(&test, &layout, &full);
-                if reduced.verdict != Verdict::Clean || full.verdict != Verdict::Clean {
+                if reduced.verdict != ExplorationVerdict::Clean || full.verdict != ExplorationVerdict::Clean {
                     continue;
                 }
                 assert_eq!(reduced.outcomes, full.outcomes, "{} at {layout} under {config:?}", test.name);
@@ -186,7 +188,11 @@ fn reductions_lose_no_merged_load() {
             let config = Config { max_states: 200_000, ..config_of(protocol) };
             let reduced = explore(&test, &layout, &config);
             let full = explore(&test, &layout, &Config { reductions: Reductions::NONE, ..config });
-            assert_eq!((&full.verdict, &reduced.verdict), (&Verdict::Clean, &Verdict::Clean), "{protocol} at {layout}");
+            assert_eq!(
+                (&full.verdict, &reduced.verdict),
+                (&ExplorationVerdict::Clean, &ExplorationVerdict::Clean),
+                "{protocol} at {layout}"
+            );
             assert_eq!(reduced.outcomes, full.outcomes, "{protocol} at {layout}");
             seen += usize::from(reduced.outcomes.iter().any(|state| condition.formula.holds(&test.program, state)));
         }
@@ -205,7 +211,7 @@ fn reductions_lose_no_outcome_across_kernels() {
                     let mut config = Config { start, max_states: 20_000, ..config_of(protocol) };
                     config.options.write = write;
                     let full = explore(&test, &layout, &Config { reductions: Reductions::NONE, ..config });
-                    if full.verdict != Verdict::Clean {
+                    if full.verdict != ExplorationVerdict::Clean {
                         continue;
                     }
                     let reduced = explore(&test, &layout, &config);
@@ -226,7 +232,7 @@ fn evicting_at_the_access_loses_no_outcome() {
     each_small_case(|test, layout, config| {
         let config = Config { reductions: Reductions::NONE, ..config };
         let free = explore(test, layout, &Config { evictions: Evictions::Spontaneous, ..config });
-        if free.verdict != Verdict::Clean {
+        if free.verdict != ExplorationVerdict::Clean {
             return;
         }
         let at_access = explore(test, layout, &config);
@@ -250,7 +256,7 @@ fn evicting_at_the_access_loses_no_outcome_of_shared_lines() {
                 let config = Config { start: STARTS[compared % 2], max_states: 4_000, ..config_of(protocol) };
                 let free = Config { evictions: Evictions::Spontaneous, reductions: Reductions::NONE, ..config };
                 let free = explore(&test, &layout, &free);
-                if free.verdict != Verdict::Clean {
+                if free.verdict != ExplorationVerdict::Clean {
                     continue;
                 }
                 let reduced = explore(&test, &layout, &config);
@@ -271,7 +277,7 @@ fn modules_without_threads_have_no_company() {
     for test in ["gpu", "sys"].into_iter().flat_map(|scope| [mp(scope), sb(scope)]) {
         let gpus = gpus_of(&test.program) + 1;
         let far = ModuleId(2 * gpus - 2);
-        let shares = |layout: &&Layout| layout.regions.iter().all(|homes| homes.system == far);
+        let shares = |layout: &&ProgramLayout| layout.regions.iter().all(|homes| homes.system == far);
         for shared in layouts_on(gpus, &test, Sharing::Apart, true).iter().filter(shares) {
             let mut apart = shared.clone();
             apart.regions[1].system.0 += 1;
@@ -314,11 +320,11 @@ fn count_caught(rules: impl Iterator<Item = BrokenRule>) -> usize {
             let full = explore(test, layout, &Config { reductions: Reductions::NONE, ..config });
             // An unreachable stale copy is not a program fault, and is forgotten.
             let at_rest = |violation| matches!(violation, Violation::Stale { .. } | Violation::Untracked { .. });
-            if let Verdict::Violated(violation) = full.verdict
+            if let ExplorationVerdict::Violated(violation) = full.verdict
                 && !at_rest(violation)
             {
                 let reduced = explore(test, layout, &Config { max_states: 20_000, ..config });
-                let seen = matches!(reduced.verdict, Verdict::Violated(_));
+                let seen = matches!(reduced.verdict, ExplorationVerdict::Violated(_));
                 assert!(seen, "{rule:?} ({violation}) in {} at {layout} under {config:?}", test.name);
                 caught += 1;
             }

@@ -7,7 +7,8 @@ use crate::shapes::published::{config, explored, published, states_of_all, tests
 use crate::shapes::{STARTS, Test, explore, spread};
 use std::collections::BTreeSet;
 use tombolo_check::explore::{
-    Config, Evictions, Layout, Reductions, Report, Sharing, Start, Verdict, Violation, Wishes,
+    Config, Evictions, ExplorationVerdict, ProgramLayout, Reductions, Report, Sharing, Start, UnrequestedChanges,
+    Violation,
 };
 use tombolo_check::verify::shapes;
 use tombolo_protocol::BrokenRule;
@@ -32,14 +33,14 @@ enum ChangeCause {
 }
 
 impl ChangeCause {
-    fn wishes(self) -> Wishes {
+    fn wishes(self) -> UnrequestedChanges {
         let (leaves, subscribes) = match self {
             ChangeCause::Collapse | ChangeCause::Read => (0, 0),
             ChangeCause::Leave | ChangeCause::ReadAndLeave => (1, 0),
             ChangeCause::Subscribe => (0, 1),
             ChangeCause::LeaveAndSubscribe => (1, 1),
         };
-        Wishes { moves: 0, leaves, subscribes }
+        UnrequestedChanges { moves: 0, leaves, subscribes }
     }
 
     /// Configuration for pages with this cause of change, step by step.
@@ -48,12 +49,12 @@ impl ChangeCause {
         let start = if subscribes { Sharers::PublishedToHome } else { Sharers::OneCopy };
         let paging = Paging { everybody: true, subscribes, start, broken, ..Paging::default() };
         let config = config(Publication::default(), max_states);
-        Config { paging: Some(paging), wishes: self.wishes(), reductions: Reductions::NONE, ..config }
+        Config { paging: Some(paging), unrequested: self.wishes(), reductions: Reductions::NONE, ..config }
     }
 }
 
 /// Every set of subscribers for every page.
-fn places(test: &Test, sharing: Sharing) -> Vec<Layout> {
+fn places(test: &Test, sharing: Sharing) -> Vec<ProgramLayout> {
     published(&test.program, sharing, |_, _, _| true)
 }
 
@@ -104,7 +105,7 @@ fn assert_same(name: &str, by: ChangeCause) -> [usize; 2] {
             let reductions = Reductions { pages, ..Reductions::NONE };
             let report = explore(test, layout, &Config { start, reductions, ..by.config(None, 200_000) });
             let trace = report.trace.unwrap_or_default();
-            assert_eq!(report.verdict, Verdict::Clean, "{name} at {layout} by {by:?}\n{trace}");
+            assert_eq!(report.verdict, ExplorationVerdict::Clean, "{name} at {layout} by {by:?}\n{trace}");
             states[index] += report.states;
             outcomes[index] = report.outcomes;
         }
@@ -188,7 +189,7 @@ fn a_load_of_the_system_finds_a_published_page_behind_the_l1() {
         let several = published(&polling.program, Sharing::Apart, |_, _, subscribers| subscribers.are_several());
         several.iter().map(|layout| explore(&polling, layout, &config).verdict).collect::<Vec<_>>()
     };
-    assert!(ends(None).iter().all(|verdict| *verdict == Verdict::Clean));
+    assert!(ends(None).iter().all(|verdict| *verdict == ExplorationVerdict::Clean));
     let hit = ends(Some(BrokenRule::LoadIgnoresScope));
-    assert!(hit.contains(&Verdict::Violated(Violation::Endless)), "{hit:?}");
+    assert!(hit.contains(&ExplorationVerdict::Violated(Violation::Endless)), "{hit:?}");
 }

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
-use tombolo_check::litmus::{Assignments, Formula, Instruction, LitmusError, Operand, Placement, Quantifier, parse};
+use tombolo_check::litmus::{
+    Assignments, Formula, Instruction, LitmusError, Operand, Quantifier, ThreadPlacement, parse,
+};
 use tombolo_types::{GpuId, Order, Scope, Semantics};
 
 /// A test with `condition`; its only active thread runs `rows`.
@@ -176,8 +178,11 @@ fn a_thread_may_be_on_the_host() {
     let litmus =
         parse("file", &with_host("atom.add r0, x, 1 | kernel.boundary | ;\nkernel.boundary | | kernel.boundary ;"));
     let litmus = litmus.unwrap_or_else(|error| panic!("{error}"));
-    let placements: Vec<Placement> = litmus.program.threads.iter().map(|thread| thread.placement).collect();
-    assert_eq!(placements, [Placement::Host, Placement::Cta { gpu: GpuId(0), cta: 0 }, Placement::Host]);
+    let placements: Vec<ThreadPlacement> = litmus.program.threads.iter().map(|thread| thread.placement).collect();
+    assert_eq!(
+        placements,
+        [ThreadPlacement::Host, ThreadPlacement::Cta { gpu: GpuId(0), cta: 0 }, ThreadPlacement::Host]
+    );
     assert!(litmus.program.has_host());
     let printed = litmus.to_string();
     assert!(printed.contains("P7@host"), "{printed}");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use tombolo_check::axiomatic::{Limits, outcomes};
-use tombolo_check::litmus::{Assignments, FinalState, Instruction, Placement, Program, Value, read};
+use tombolo_check::litmus::{Assignments, FinalState, Instruction, Program, ThreadPlacement, Value, read};
 use tombolo_check::random;
 use tombolo_types::{Order, Scope, Semantics};
 
@@ -120,12 +120,16 @@ impl Model<'_> {
         let includes = |a: usize, b: usize| match (place(a), place(b), events[a].order.scope) {
             (None, _, _) | (_, None, _) => false,
             (Some(_), Some(_), Scope::Sys) => true,
-            (Some(Placement::Cta { gpu, .. }), Some(Placement::Cta { gpu: other, .. }), Scope::Gpu) => gpu == other,
-            (Some(Placement::Cta { gpu, cta }), Some(Placement::Cta { gpu: other, cta: mate }), Scope::Cta) => {
-                (gpu, cta) == (other, mate)
+            (Some(ThreadPlacement::Cta { gpu, .. }), Some(ThreadPlacement::Cta { gpu: other, .. }), Scope::Gpu) => {
+                gpu == other
             }
-            (Some(Placement::Host), _, Scope::Cta | Scope::Gpu) => panic!("a host thread has no such scope"),
-            (Some(Placement::Cta { .. }), Some(Placement::Host), Scope::Cta | Scope::Gpu) => false,
+            (
+                Some(ThreadPlacement::Cta { gpu, cta }),
+                Some(ThreadPlacement::Cta { gpu: other, cta: mate }),
+                Scope::Cta,
+            ) => (gpu, cta) == (other, mate),
+            (Some(ThreadPlacement::Host), _, Scope::Cta | Scope::Gpu) => panic!("a host thread has no such scope"),
+            (Some(ThreadPlacement::Cta { .. }), Some(ThreadPlacement::Host), Scope::Cta | Scope::Gpu) => false,
         };
         let is_strong = |event: usize| events[event].order.semantics != Semantics::Weak;
         let strong = Matrix::new(size, |a, b| {
@@ -389,7 +393,7 @@ fn compare(program: &Program, model: &Model<'_>) {
 /// The program with its first thread on the host, and all strong accesses and fences of this thread at `.sys` scope.
 fn with_host(mut program: Program) -> Program {
     let thread = &mut program.threads[0];
-    thread.placement = Placement::Host;
+    thread.placement = ThreadPlacement::Host;
     for instruction in &mut thread.code {
         if let Instruction::Load { order, .. }
         | Instruction::Store { order, .. }

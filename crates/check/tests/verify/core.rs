@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
 use tombolo_check::verify::{
-    Budget, Case, Design, DesignReport, Event, Expected, PLACEMENTS_OF_RANDOM, Verdict, Watch, read_tests, verify,
+    Budget, Case, Design, DesignReport, EventReachability, ModelVerdict, PLACEMENTS_OF_RANDOM, ProgressObserver,
+    TestVerdict, read_tests, verify,
 };
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::catalogue::facts;
@@ -34,13 +35,13 @@ fn assert_clean(reports: &[DesignReport]) {
     for design in reports {
         for test in &design.tests {
             let told = (test.reason.as_deref().unwrap_or_default(), test.trace.as_deref().unwrap_or_default());
-            let fine = matches!(test.verdict, Verdict::Ok | Verdict::Bounded);
+            let fine = matches!(test.verdict, TestVerdict::Ok | TestVerdict::Bounded);
             assert!(fine, "{} under {}: {}\n{}", test.name, design.design, told.0, told.1);
-            let forbidden = test.expected == Some(Expected::Forbidden);
-            assert!(!(forbidden && test.event == Event::Reached), "{} under {}", test.name, design.design);
+            let forbidden = test.expected == Some(ModelVerdict::Forbidden);
+            assert!(!(forbidden && test.event == EventReachability::Reached), "{} under {}", test.name, design.design);
         }
         let states: u64 = design.tests.iter().map(|test| test.states).sum();
-        println!("{}: {} tests ok, {states} states", design.design, design.count(Verdict::Ok));
+        println!("{}: {} tests ok, {states} states", design.design, design.count(TestVerdict::Ok));
     }
 }
 
@@ -55,8 +56,8 @@ fn the_core_tests_keep_the_model_and_reach_what_interleaving_reaches() {
     let reports = verify(&without_host(), &Case::core(), Budget::default(), THREADS, &());
     assert_clean(&reports);
     for design in reports {
-        assert_eq!(design.count(Verdict::Ok), 52, "{}: every test is explored to its end", design.design);
-        let reached = design.tests.iter().filter(|test| test.event == Event::Reached).count();
+        assert_eq!(design.count(TestVerdict::Ok), 52, "{}: every test is explored to its end", design.design);
+        let reached = design.tests.iter().filter(|test| test.event == EventReachability::Reached).count();
         assert!(reached >= 18, "{}: {reached} of the events that the model allows", design.design);
     }
 }
@@ -67,7 +68,7 @@ fn a_kernel_sees_what_the_kernels_before_it_have_written() {
     let reports = verify(&promising(), &Case::kernels(), Budget::default(), THREADS, &());
     assert_clean(&reports);
     for design in reports {
-        assert_eq!(design.count(Verdict::Ok), 16, "{}: every test is explored to its end", design.design);
+        assert_eq!(design.count(TestVerdict::Ok), 16, "{}: every test is explored to its end", design.design);
     }
     let mut designs = Vec::new();
     let all_but_ideal = || PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
@@ -91,7 +92,7 @@ fn the_shapes_are_forbidden_and_never_reached() {
     assert_clean(&reports);
     for design in &reports {
         assert_eq!(design.tests.len(), 42);
-        assert!(design.tests.iter().all(|test| test.expected == Some(Expected::Forbidden)), "{}", design.design);
+        assert!(design.tests.iter().all(|test| test.expected == Some(ModelVerdict::Forbidden)), "{}", design.design);
     }
 }
 
@@ -102,10 +103,10 @@ fn a_polling_load_sees_the_store_in_the_end() {
     let (ideal, promising) = reports.split_last().expect("there are designs");
     assert_clean(promising);
     for design in promising {
-        assert_eq!(design.count(Verdict::Ok), 3, "{}", design.design);
+        assert_eq!(design.count(TestVerdict::Ok), 3, "{}", design.design);
         assert!(design.tests.iter().all(|test| test.expected.is_none()), "the model reads no loops");
     }
-    assert!(ideal.tests.iter().all(|test| test.verdict == Verdict::NotPromised));
+    assert!(ideal.tests.iter().all(|test| test.verdict == TestVerdict::NotPromised));
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn a_replaced_entry_that_loses_dirty_bytes_is_caught() {
         };
         let designs = [Tracks::Shared, Tracks::All].map(|tracks| design(protocol, broken(tracks)));
         for report in verify(&designs, &Case::core(), within(1_500), THREADS, &()) {
-            assert!(report.tests.iter().any(|test| test.verdict == Verdict::Violation), "{}", report.design);
+            assert!(report.tests.iter().any(|test| test.verdict == TestVerdict::Violation), "{}", report.design);
         }
     }
 }
@@ -215,7 +216,7 @@ fn random_programs_keep_the_model() {
 fn ideal_promises_nothing_and_is_seen_to_violate() {
     let reports = verify(&[design("ideal", Options::default())], &Case::core(), within(4_000), THREADS, &());
     let tests = &reports[0].tests;
-    assert!(tests.iter().all(|test| test.verdict == Verdict::NotPromised));
+    assert!(tests.iter().all(|test| test.verdict == TestVerdict::NotPromised));
     let seen = tests.iter().filter(|test| test.trace.is_some()).count();
     assert!(seen >= 2, "{seen} tests show a violation");
 }
@@ -223,9 +224,9 @@ fn ideal_promises_nothing_and_is_seen_to_violate() {
 #[test]
 fn designs_that_are_explored_alike_share_their_explorations() {
     struct ProgressLog(std::sync::Mutex<Vec<String>>);
-    impl Watch for ProgressLog {
-        fn begins(&self, _: &str, _: &str) {}
-        fn ends(&self, test: &str, design: &str) {
+    impl ProgressObserver for ProgressLog {
+        fn started(&self, _: &str, _: &str) {}
+        fn finished(&self, test: &str, design: &str) {
             self.0.lock().unwrap().push(format!("{test} {design}"));
         }
     }
@@ -273,7 +274,7 @@ fn constructs_that_are_not_supported_are_named() {
     for (row, reason) in expected {
         let reports = verify(&promising()[..1], &[parse(row)], Budget::default(), 1, &());
         let test = &reports[0].tests[0];
-        assert_eq!(test.verdict, Verdict::Unsupported, "{row}");
+        assert_eq!(test.verdict, TestVerdict::Unsupported, "{row}");
         assert!(test.reason.as_deref().is_some_and(|told| told.contains(reason)), "{row}: {:?}", test.reason);
     }
 }
@@ -286,7 +287,7 @@ fn barriers_and_forward_branches_are_explored() {
     let case = Case::parse("test", text);
     let reports = verify(&promising(), &[case], Budget::default(), 1, &());
     assert_clean(&reports);
-    assert!(reports.iter().all(|design| design.tests[0].expected == Some(Expected::Forbidden)));
+    assert!(reports.iter().all(|design| design.tests[0].expected == Some(ModelVerdict::Forbidden)));
 }
 
 #[test]
@@ -301,7 +302,7 @@ fn a_barrier_does_not_wait_for_who_stands_at_the_end_of_its_kernel() {
         let reports = verify(&promising(), &[case], Budget::default(), THREADS, &());
         assert_clean(&reports);
         for test in reports.iter().flat_map(|design| &design.tests) {
-            assert_eq!((test.verdict, test.reached, test.allowed), (Verdict::Ok, 1, 1), "{rows}");
+            assert_eq!((test.verdict, test.reached, test.allowed), (TestVerdict::Ok, 1, 1), "{rows}");
         }
     }
 }
@@ -315,8 +316,11 @@ fn barriers_that_may_never_meet_are_not_supported() {
         (reports[0].tests[0].verdict, reports[0].tests[0].reason.clone())
     };
     let never = Some("barriers of a CTA may never meet".to_owned());
-    assert_eq!(verdict("st.weak x,1 | ;\n bar.cta.sync 3 | bar.cta.sync 2 ;"), (Verdict::Unsupported, never.clone()));
+    assert_eq!(
+        verdict("st.weak x,1 | ;\n bar.cta.sync 3 | bar.cta.sync 2 ;"),
+        (TestVerdict::Unsupported, never.clone())
+    );
     let skips = "ld.weak r0,x | st.weak x,1 ;\n beq r0,0,LC00 | ;\n bar.cta.sync 0 | bar.cta.sync 0 ;\n LC00: | ;";
-    assert_eq!(verdict(skips), (Verdict::Ok, None));
-    assert_eq!(verdict(&format!("{skips}\n bar.cta.sync 1 | ;")), (Verdict::Unsupported, never));
+    assert_eq!(verdict(skips), (TestVerdict::Ok, None));
+    assert_eq!(verdict(&format!("{skips}\n bar.cta.sync 1 | ;")), (TestVerdict::Unsupported, never));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tombolo_check::verify::{Answer, Observations, answers, compare, read_tests};
+use tombolo_check::verify::{ModelOutcomes, Observations, answers, compare, read_tests};
 
 /// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
@@ -11,7 +11,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/h100")
 }
 
-fn answered() -> Vec<Answer> {
+fn answered() -> Vec<ModelOutcomes> {
     answers(&read_tests(&data().join("tests")).expect("the folder holds tests"), THREADS, &())
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
 use tombolo_check::verify::{
-    Budget, Case, Design, DesignReport, Event, Expected, TestReport, Verdict, read_tests, verify,
+    Budget, Case, Design, DesignReport, EventReachability, ModelVerdict, TestReport, TestVerdict, read_tests, verify,
 };
 
 /// Thread count, suited to the smallest machine for test runs.
@@ -41,9 +41,9 @@ fn explore_synthetic(states: u64) {
         for (test, (file, event)) in design.tests.iter().zip(&expected) {
             let told = format!("{file} under {}: {:?} {:?}", design.design, test.reason, test.trace);
             assert!(test.file.as_deref().is_some_and(|read| read.ends_with(file)), "{told}");
-            let model = if *event == "allowed" { Expected::Allowed } else { Expected::Forbidden };
+            let model = if *event == "allowed" { ModelVerdict::Allowed } else { ModelVerdict::Forbidden };
             assert_eq!(test.expected, Some(model), "{told}");
-            assert!(matches!(test.verdict, Verdict::Ok | Verdict::Bounded), "{told}");
+            assert!(matches!(test.verdict, TestVerdict::Ok | TestVerdict::Bounded), "{told}");
         }
     }
 }
@@ -62,7 +62,7 @@ fn a_message_keeps_its_data_behind_fences_of_one_direction() {
     let rows = ("fence.release.gpu | ;\n st.relaxed.gpu y,1", "ld.relaxed.gpu r0,y ;\n | fence.acquire.gpu");
     let case = message("P0@cta 0,gpu 0 | P1@cta 1,gpu 0", rows.0, rows.1);
     for (design, test) in tests(&reports(&[case], Budget::default())) {
-        assert_eq!((test.verdict, test.expected), (Verdict::Ok, Some(Expected::Forbidden)), "{design}");
+        assert_eq!((test.verdict, test.expected), (TestVerdict::Ok, Some(ModelVerdict::Forbidden)), "{design}");
     }
 }
 
@@ -76,11 +76,16 @@ fn a_message_keeps_its_data_between_ctas_of_a_cluster_alone() {
         let [together, apart] = &design.tests[..] else { panic!("two tests") };
         assert_eq!(
             (together.verdict, together.expected),
-            (Verdict::Ok, Some(Expected::Forbidden)),
+            (TestVerdict::Ok, Some(ModelVerdict::Forbidden)),
             "{}",
             design.design
         );
-        assert_eq!((apart.verdict, apart.expected), (Verdict::Ok, Some(Expected::Allowed)), "{}", design.design);
+        assert_eq!(
+            (apart.verdict, apart.expected),
+            (TestVerdict::Ok, Some(ModelVerdict::Allowed)),
+            "{}",
+            design.design
+        );
     }
-    assert!(tests(&reports).any(|(_, test)| test.event == Event::Reached), "some L1 keeps the data stale");
+    assert!(tests(&reports).any(|(_, test)| test.event == EventReachability::Reached), "some L1 keeps the data stale");
 }

@@ -5,7 +5,7 @@ use super::{Measurement, one_sm};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines, WarpBuilder};
 use tombolo_system::host::BlocksRecord;
 use tombolo_system::{RunRecord, run_checked};
 use tombolo_types::{HostPhase, Mask, Order};
@@ -23,21 +23,22 @@ const BLOCKS: u64 = 8;
 type HostAccesses<'a> = &'a [(u32, HostLines)];
 
 /// Builds a kernel with four CTAs; the CTAs in `active` run one warp each, and the rest are empty.
-fn kernel(active: Range<u64>, write: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
-    let cta = |gpu| if active.contains(&gpu) { Cta::new().warp(|warp| write(gpu, warp)) } else { Cta::new() };
+fn kernel(active: Range<u64>, write: impl Fn(u64, &mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    let cta =
+        |gpu| if active.contains(&gpu) { CtaBuilder::new().warp(|warp| write(gpu, warp)) } else { CtaBuilder::new() };
     (0..GPUS).map(cta).collect()
 }
 
-fn reads(gpu: u64, lines: Range<u64>) -> Vec<Cta> {
+fn reads(gpu: u64, lines: Range<u64>) -> Vec<CtaBuilder> {
     kernel(gpu..gpu + 1, |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 
-fn writes(gpu: u64, lines: Range<u64>) -> Vec<Cta> {
+fn writes(gpu: u64, lines: Range<u64>) -> Vec<CtaBuilder> {
     kernel(gpu..gpu + 1, |_, warp| lines.clone().for_each(|line| _ = warp.write([line])))
 }
 
 /// Builds a kernel per GPU: each GPU in turn reads the given lines.
-fn shared(lines: Range<u64>) -> Vec<Vec<Cta>> {
+fn shared(lines: Range<u64>) -> Vec<Vec<CtaBuilder>> {
     (0..GPUS).map(|gpu| reads(gpu, lines.clone())).collect()
 }
 
@@ -45,7 +46,7 @@ fn shared(lines: Range<u64>) -> Vec<Vec<Cta>> {
 fn simulate(
     design: &str,
     settings: &[&str],
-    program: Arc<Directed>,
+    program: Arc<DirectedProgram>,
 ) -> Result<(RunRecord, Arc<MachineConfig>), String> {
     let spec = one_sm("umh-4-nvlink", design, settings, program)?;
     let record = run_checked(&spec, None).map_err(|error| error.to_string())?;
@@ -56,9 +57,14 @@ fn simulate(
 }
 
 /// Runs kernels on a single array with sixteen times [`BLOCKS`] blocks.
-fn ran(design: &str, settings: &[&str], kernels: Vec<Vec<Cta>>, host: HostAccesses<'_>) -> Result<RunRecord, String> {
+fn ran(
+    design: &str,
+    settings: &[&str],
+    kernels: Vec<Vec<CtaBuilder>>,
+    host: HostAccesses<'_>,
+) -> Result<RunRecord, String> {
     let arrays = [("data", 0..16 * BLOCKS * BLOCK)];
-    let program = Directed::of_arrays(line_size()?, kernels, &arrays, host);
+    let program = DirectedProgram::of_arrays(line_size()?, kernels, &arrays, host);
     simulate(design, settings, program).map(|(record, _)| record)
 }
 
@@ -128,7 +134,7 @@ pub(super) fn words_of_one_line() -> Result<Measurement, String> {
 /// blocks.
 pub(super) fn groups_in_turn(chunk: u64) -> Result<Measurement, String> {
     const SHARE: u64 = BLOCK / 4;
-    let group = |cta: u64| Cta::sharing(SHARE * cta..SHARE * (cta + 1), 1, |warp, line| _ = warp.read([line]));
+    let group = |cta: u64| CtaBuilder::sharing(SHARE * cta..SHARE * (cta + 1), 1, |warp, line| _ = warp.read([line]));
     let kernel = (0..BLOCKS * GPUS * 4).map(group).collect();
     let record = ran("umh", &[&format!("scheduling.cta_chunk={chunk}")], vec![kernel], &[])?;
     Ok(Measurement::count(BLOCKS * GPUS * (4 / chunk), blocks(&record)?.fetched))
@@ -176,7 +182,7 @@ pub(super) fn line_stored_by_the_host() -> Result<Measurement, String> {
 
 /// Bytes in messages without data if one GPU reads blocks once: the requests.
 pub(super) fn requests_of_a_stream() -> Result<Measurement, String> {
-    let program = Directed::of_arrays(line_size()?, vec![reads(0, 0..BLOCKS * BLOCK)], &[], &[]);
+    let program = DirectedProgram::of_arrays(line_size()?, vec![reads(0, 0..BLOCKS * BLOCK)], &[], &[]);
     let (record, machine) = simulate("umh", &[], program)?;
     Ok(Measurement::bytes(BLOCKS * machine.messages.control_bytes.0, blocks(&record)?.control_bytes))
 }
@@ -185,14 +191,14 @@ pub(super) fn requests_of_a_stream() -> Result<Measurement, String> {
 fn copied(
     design: &str,
     settings: &[&str],
-    kernel: Vec<Cta>,
+    kernel: Vec<CtaBuilder>,
     arrays: &[(&str, Range<u64>)],
 ) -> Result<RunRecord, String> {
     let end = arrays.iter().map(|(_, lines)| lines.end).max().unwrap_or_default();
     let all = || std::iter::once(0..end * LINE).collect();
     let setup = HostPhase { reads: Vec::new(), writes: all() };
     let results = HostPhase { reads: all(), writes: Vec::new() };
-    let program = Directed::of_arrays(line_size()?, vec![kernel], arrays, &[]).between(setup, results);
+    let program = DirectedProgram::of_arrays(line_size()?, vec![kernel], arrays, &[]).with_host_phases(setup, results);
     simulate(design, settings, program).map(|(record, _)| record)
 }
 
@@ -201,7 +207,7 @@ pub(super) fn even_ranges() -> Result<Measurement, String> {
     const GROUPS: u64 = 128;
     let pages = GPUS * (64 << 10) / LINE;
     let share = pages / GROUPS;
-    let group = |cta: u64| Cta::sharing(share * cta..share * (cta + 1), 1, |warp, line| _ = warp.read([line]));
+    let group = |cta: u64| CtaBuilder::sharing(share * cta..share * (cta + 1), 1, |warp, line| _ = warp.read([line]));
     let record = copied("memcpy-host", &[], (0..GROUPS).map(group).collect(), &[("x", 0..pages)])?;
     let came: u64 = (0..GPUS).map(|gpu| data(&record, &format!("gpu{gpu}.in"))).sum();
     let copies = record.copies.ok_or("it copies nothing")?.bytes;

@@ -4,7 +4,7 @@ use super::Measurement;
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::elision::ElisionRecord;
 use tombolo_system::{RunSpec, run_checked};
 
@@ -15,15 +15,15 @@ const PAGE: u64 = 64;
 type Arrays<'a> = &'a [(&'a str, Range<u64>)];
 
 /// Builds a kernel with four CTAs, one per chiplet.
-fn kernel(each: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
-    (0..CHIPLETS).map(|chiplet| Cta::new().warp(|warp| each(chiplet, warp))).collect()
+fn kernel(each: impl Fn(u64, &mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    (0..CHIPLETS).map(|chiplet| CtaBuilder::new().warp(|warp| each(chiplet, warp))).collect()
 }
 
-fn read(warp: &mut Warp<'_>, lines: Range<u64>) {
+fn read(warp: &mut WarpBuilder<'_>, lines: Range<u64>) {
     lines.for_each(|line| _ = warp.read([line]));
 }
 
-fn write(warp: &mut Warp<'_>, lines: Range<u64>) {
+fn write(warp: &mut WarpBuilder<'_>, lines: Range<u64>) {
     lines.for_each(|line| _ = warp.write([line]));
 }
 
@@ -36,7 +36,7 @@ fn page(array: u64, chiplet: u64) -> Range<u64> {
 fn ran(
     name: &str,
     settings: &[&str],
-    kernels: Vec<Vec<Cta>>,
+    kernels: Vec<Vec<CtaBuilder>>,
     arrays: Arrays<'_>,
 ) -> Result<(ElisionRecord, u64), String> {
     let mut machine = tombolo_machine::machine("chiplet-4").map_err(|error| error.to_string())?;
@@ -46,7 +46,7 @@ fn ran(
     let machine: Arc<MachineConfig> = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
     let [design] = designs;
     let design = design.check().map_err(|error| error.to_string())?;
-    let program = Directed::of_arrays(machine.line, kernels, arrays, &[]);
+    let program = DirectedProgram::of_arrays(machine.line, kernels, arrays, &[]);
     let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
     let record = run_checked(&spec, None).map_err(|error| error.to_string())?;
     let wrong = record.check.map_or(0, |check| check.violations);
@@ -62,7 +62,7 @@ pub(super) fn own_ranges() -> Result<Measurement, String> {
 
 /// A chiplet writes data and a second chiplet reads the data: one flush, no invalidation, and none at the end.
 pub(super) fn producer() -> Result<Measurement, String> {
-    let on = |active: u64, work: fn(&mut Warp<'_>, Range<u64>)| {
+    let on = |active: u64, work: fn(&mut WarpBuilder<'_>, Range<u64>)| {
         kernel(move |chiplet, warp| {
             if chiplet == active {
                 work(warp, page(0, 0));

@@ -7,7 +7,7 @@
 use super::{Measurement, received, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Warp};
+use tombolo_system::directed::{CtaBuilder, WarpBuilder};
 
 /// Sets in an L2, and therefore the lines per way.
 const WAY: u64 = 32;
@@ -43,7 +43,7 @@ pub(super) fn ways_of_a_local_program() -> Result<Measurement, String> {
     // A single SM saturates this memory, and each socket's lines cover whole pages.
     let machine = machine(&["dram.rate=10GB/s", "dram.channels=1", "l1.mshrs=512"])?;
     let lines = 1024;
-    let own = |socket: u64| Cta::new().warp(|warp| _ = warp.sweep(socket * lines..(socket + 1) * lines, 10));
+    let own = |socket: u64| CtaBuilder::new().warp(|warp| _ = warp.sweep(socket * lines..(socket + 1) * lines, 10));
     let record = simulate(&machine, "numa-aware-cache", vec![(0..4).map(own).collect()])?;
     let last = |module: u64| {
         let name = format!("module{module}");
@@ -68,9 +68,9 @@ fn read_again(design: &str, passes: u64) -> Result<(u64, Vec<(u32, u32)>), Strin
 }
 
 /// Builds a kernel with four CTAs; the CTA on `socket` runs one warp, and the rest are empty.
-fn of_one(socket: usize, write: impl FnOnce(&mut Warp<'_>)) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 4];
-    ctas[socket] = Cta::new().warp(write);
+fn of_one(socket: usize, write: impl FnOnce(&mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 4];
+    ctas[socket] = CtaBuilder::new().warp(write);
     ctas
 }
 

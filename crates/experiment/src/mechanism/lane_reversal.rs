@@ -7,9 +7,9 @@
 
 use super::Measurement;
 use std::sync::Arc;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::timeline::Timeline;
-use tombolo_system::{RunRecord, RunSpec, run_timed};
+use tombolo_system::{RunRecord, RunSpec, run_with_timeline};
 use tombolo_types::Ps;
 
 /// Lines written by a GPU: a quarter of a millisecond in one link direction, at least fifty samples at the receiver.
@@ -62,13 +62,13 @@ fn writes(links: &str, pairs: &[(u64, u64)]) -> Result<(RunRecord, Timeline), St
     let machine = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
     let design = designs[0].check().map_err(|error| error.to_string())?;
     let array = |gpu: u64| gpu * 4 * LINES..(gpu * 4 + 3) * LINES;
-    let touch = (0..4).map(|gpu| Cta::sharing(array(gpu), WARPS, |warp, line| _ = warp.read([line]))).collect();
-    let mut write = vec![Cta::new(); 4];
+    let touch = (0..4).map(|gpu| CtaBuilder::sharing(array(gpu), WARPS, |warp, line| _ = warp.read([line]))).collect();
+    let mut write = vec![CtaBuilder::new(); 4];
     for &(from, to) in pairs {
         let start = array(to).start + from % 3 * LINES;
-        write[from as usize] = Cta::sharing(start..start + LINES, WARPS, |warp, line| _ = warp.write([line]));
+        write[from as usize] = CtaBuilder::sharing(start..start + LINES, WARPS, |warp, line| _ = warp.write([line]));
     }
-    let program = Directed::new(vec![touch, write]);
+    let program = DirectedProgram::new(vec![touch, write]);
     let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
-    run_timed(&spec, Ps::from_ns(5000)).map_err(|error| error.to_string())
+    run_with_timeline(&spec, Ps::from_ns(5000)).map_err(|error| error.to_string())
 }

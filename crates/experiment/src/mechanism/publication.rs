@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::RunRecord;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::publication::PublicationRecord;
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope, Semantics};
@@ -21,16 +21,16 @@ const LINES: u64 = 300;
 type RunOutcome = Result<(RunRecord, Arc<MachineConfig>), String>;
 
 /// Builds a kernel in which only GPU `gpu` has work.
-fn only(gpu: u64, cta: impl Fn() -> Cta) -> Vec<Cta> {
-    kernel(|other| if other == gpu { cta() } else { Cta::new() })
+fn only(gpu: u64, cta: impl Fn() -> CtaBuilder) -> Vec<CtaBuilder> {
+    kernel(|other| if other == gpu { cta() } else { CtaBuilder::new() })
 }
 
 /// Builds a warp that stores lines in order.
-fn stores(lines: Range<u64>) -> Cta {
-    Cta::new().warp(|warp| lines.for_each(|line| _ = warp.write([line])))
+fn stores(lines: Range<u64>) -> CtaBuilder {
+    CtaBuilder::new().warp(|warp| lines.for_each(|line| _ = warp.write([line])))
 }
 
-fn to_all(settings: &[&str], cta: impl Fn() -> Cta) -> RunOutcome {
+fn to_all(settings: &[&str], cta: impl Fn() -> CtaBuilder) -> RunOutcome {
     ran("gps-all-to-all", settings, over(vec![only(0, cta)]))
 }
 
@@ -53,7 +53,7 @@ pub(super) fn lines_cross_once() -> Result<Measurement, String> {
 pub(super) fn parts_join() -> Result<Measurement, String> {
     const PARTS: u64 = 4;
     let quarters = || {
-        Cta::new().warp(|warp| {
+        CtaBuilder::new().warp(|warp| {
             for (line, part) in (0..LINES).flat_map(|line| (0..PARTS).map(move |part| (line, part))) {
                 warp.store([line], Mask(0xff << (8 * part)), RELAXED);
             }
@@ -68,8 +68,8 @@ pub(super) fn parts_join() -> Result<Measurement, String> {
 pub(super) fn watermark() -> Result<Measurement, String> {
     /// Watermark of the machine's queue: the capacity minus one.
     const WATERMARK: u64 = 511;
-    let sweep = |warp: &mut Warp<'_>| (0..WATERMARK).for_each(|line| _ = warp.write([line]));
-    let (record, _) = to_all(&IN_ORDER, || Cta::new().warp(|warp| (0..2).for_each(|_| sweep(warp))))?;
+    let sweep = |warp: &mut WarpBuilder<'_>| (0..WATERMARK).for_each(|line| _ = warp.write([line]));
+    let (record, _) = to_all(&IN_ORDER, || CtaBuilder::new().warp(|warp| (0..2).for_each(|_| sweep(warp))))?;
     let found = published(&record)?;
     match found.queue_hits {
         // The first line to drain is the next line to be stored.
@@ -82,7 +82,7 @@ pub(super) fn watermark() -> Result<Measurement, String> {
 pub(super) fn release_inside() -> Result<Measurement, String> {
     let inside = Order { semantics: Semantics::AcquireRelease, scope: Scope::Gpu };
     let sweeps = || {
-        Cta::new().warp(|warp| {
+        CtaBuilder::new().warp(|warp| {
             for _ in 0..2 {
                 (0..LINES).for_each(|line| _ = warp.write([line]));
                 warp.fence(inside);
@@ -96,8 +96,9 @@ pub(super) fn release_inside() -> Result<Measurement, String> {
 /// Atomics on one line cross separately, and are never coalesced.
 pub(super) fn atomics() -> Result<Measurement, String> {
     const ATOMICS: u64 = 20;
-    let cta =
-        || Cta::new().warp(|warp| (0..ATOMICS).for_each(|_| _ = warp.atomic([7], RELAXED, AtomicResult::Discarded)));
+    let cta = || {
+        CtaBuilder::new().warp(|warp| (0..ATOMICS).for_each(|_| _ = warp.atomic([7], RELAXED, AtomicResult::Discarded)))
+    };
     let (record, _) = to_all(&[], cta)?;
     let found = published(&record)?;
     match (found.queue_hits, found.published_lines) {
@@ -107,9 +108,9 @@ pub(super) fn atomics() -> Result<Measurement, String> {
 }
 
 /// Two iterations: each GPU writes its own page, then reads the next GPU's page.
-fn ring() -> Arc<Directed> {
+fn ring() -> Arc<DirectedProgram> {
     let next = |gpu: u64| part((gpu + 1) % GPUS);
-    over(vec![kernel(|gpu| writes(part(gpu))), kernel(|gpu| reads(next(gpu)))]).launched(&[0, 1, 0, 1])
+    over(vec![kernel(|gpu| writes(part(gpu))), kernel(|gpu| reads(next(gpu)))]).with_launch_order(&[0, 1, 0, 1])
 }
 
 /// In the profiling iteration all GPUs receive each store; in the next iteration only GPUs that read the page.
@@ -126,7 +127,7 @@ pub(super) fn useless() -> Result<Measurement, String> {
 
 /// Pages accessed by a single GPU are published in the profiling iteration only.
 pub(super) fn conventional() -> Result<Measurement, String> {
-    let (record, _) = ran("gps", &[], over(vec![kernel(|gpu| writes(part(gpu)))]).launched(&[0, 0, 0]))?;
+    let (record, _) = ran("gps", &[], over(vec![kernel(|gpu| writes(part(gpu)))]).with_launch_order(&[0, 0, 0]))?;
     Ok(Measurement::count(GPUS * PAGE * (GPUS - 1), published(&record)?.published_lines))
 }
 
@@ -136,12 +137,12 @@ pub(super) fn without_replica() -> Result<Measurement, String> {
         kernel(|gpu| match gpu {
             0 => writes(part(0)),
             1 => reads(part(0)),
-            _ => Cta::new(),
+            _ => CtaBuilder::new(),
         })
     };
     let run = |launches: &[u32]| {
-        let late = only(3, || Cta::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.read([line]))));
-        ran("gps", &[], over(vec![first(), late]).launched(launches))
+        let late = only(3, || CtaBuilder::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.read([line]))));
+        ran("gps", &[], over(vec![first(), late]).with_launch_order(launches))
     };
     let ((before, _), (after, machine)) = (run(&[0, 0])?, run(&[0, 0, 1])?);
     Ok(Measurement::bytes(LINES * read_from_afar(&machine), sent(&after) - sent(&before)))
@@ -150,7 +151,7 @@ pub(super) fn without_replica() -> Result<Measurement, String> {
 /// A store with system scope leaves one copy: later stores from remote GPUs cross to this copy only.
 pub(super) fn collapse() -> Result<Measurement, String> {
     let system = Order { semantics: Semantics::Relaxed, scope: Scope::Sys };
-    let store = only(2, || Cta::new().warp(|warp| _ = warp.store([9], Mask(1), system)));
+    let store = only(2, || CtaBuilder::new().warp(|warp| _ = warp.store([9], Mask(1), system)));
     let (record, machine) = ran("gps-all-to-all", &[], over(vec![store, only(1, || stores(0..LINES))]))?;
     match published(&record)?.published_lines {
         0 => {

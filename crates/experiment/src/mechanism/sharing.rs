@@ -4,7 +4,7 @@ use super::{Measurement, one_sm};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunRecord, run};
 use tombolo_types::LineSize;
 
@@ -15,22 +15,22 @@ pub(super) const PAGE: u64 = 512;
 const HALO: u64 = 3;
 
 /// Builds a program for kernels on an array with a page per GPU.
-pub(super) fn over(kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
-    Directed::of_arrays(LineSize::B128, kernels, &[("x", 0..GPUS * PAGE)], &[])
+pub(super) fn over(kernels: Vec<Vec<CtaBuilder>>) -> Arc<DirectedProgram> {
+    DirectedProgram::of_arrays(LineSize::B128, kernels, &[("x", 0..GPUS * PAGE)], &[])
 }
 
 /// Runs a directed program under a design.
 pub(super) fn ran(
     design: &str,
     settings: &[&str],
-    program: Arc<Directed>,
+    program: Arc<DirectedProgram>,
 ) -> Result<(RunRecord, Arc<MachineConfig>), String> {
     let spec = one_sm("gps-4-pcie3", design, settings, program)?;
     run(&spec).map(|record| (record, Arc::clone(&spec.machine))).map_err(|error| error.to_string())
 }
 
 /// Builds a kernel with one CTA per GPU.
-pub(super) fn kernel(each: impl Fn(u64) -> Cta) -> Vec<Cta> {
+pub(super) fn kernel(each: impl Fn(u64) -> CtaBuilder) -> Vec<CtaBuilder> {
     (0..GPUS).map(each).collect()
 }
 
@@ -39,18 +39,18 @@ pub(super) fn part(gpu: u64) -> Range<u64> {
     gpu * PAGE..(gpu + 1) * PAGE
 }
 
-pub(super) fn writes(lines: Range<u64>) -> Cta {
-    Cta::sharing(lines, 8, |warp, line| _ = warp.write([line]))
+pub(super) fn writes(lines: Range<u64>) -> CtaBuilder {
+    CtaBuilder::sharing(lines, 8, |warp, line| _ = warp.write([line]))
 }
 
-pub(super) fn reads(lines: Range<u64>) -> Cta {
-    Cta::sharing(lines, 8, |warp, line| _ = warp.read([line]))
+pub(super) fn reads(lines: Range<u64>) -> CtaBuilder {
+    CtaBuilder::sharing(lines, 8, |warp, line| _ = warp.read([line]))
 }
 
 /// Each GPU writes its part, then reads the part with a halo from its neighbours.
-fn exchange() -> Vec<Vec<Cta>> {
+fn exchange() -> Vec<Vec<CtaBuilder>> {
     let own = |gpu| part(gpu).start.saturating_sub(HALO)..(part(gpu).end + HALO).min(GPUS * PAGE);
-    let reads = |gpu| Cta::new().warp(|warp| own(gpu).for_each(|line| _ = warp.read([line])));
+    let reads = |gpu| CtaBuilder::new().warp(|warp| own(gpu).for_each(|line| _ = warp.read([line])));
     vec![kernel(|gpu| writes(part(gpu))), kernel(reads)]
 }
 
@@ -86,7 +86,11 @@ pub(super) fn halos() -> Result<Measurement, String> {
 pub(super) fn turns() -> Result<Measurement, String> {
     const TURNS: u64 = 9;
     let turn = |turn: u64| {
-        kernel(move |gpu| if gpu == turn % 2 { Cta::new().warp(|warp| _ = warp.read([0])) } else { Cta::new() })
+        kernel(
+            move |gpu| {
+                if gpu == turn % 2 { CtaBuilder::new().warp(|warp| _ = warp.read([0])) } else { CtaBuilder::new() }
+            },
+        )
     };
     let (record, machine) = ran("unified-memory", &[], over((0..TURNS).map(turn).collect()))?;
     let moved = record.paging.ok_or("no page may move")?.migrated_bytes;
@@ -106,8 +110,8 @@ pub(super) fn from_afar() -> Result<Measurement, String> {
 /// The last GPU writes the first page, which the first GPU has touched first; then all GPUs read the page. Only loads
 /// from remote GPUs cross.
 pub(super) fn latest_writer() -> Result<Measurement, String> {
-    let on = |active: u64, work: fn(Range<u64>) -> Cta| {
-        kernel(move |gpu| if gpu == active { work(part(0)) } else { Cta::new() })
+    let on = |active: u64, work: fn(Range<u64>) -> CtaBuilder| {
+        kernel(move |gpu| if gpu == active { work(part(0)) } else { CtaBuilder::new() })
     };
     let kernels = vec![on(0, reads), on(GPUS - 1, writes), kernel(|_| reads(part(0)))];
     let (record, machine) = ran("remote-demand-loads", &[], over(kernels))?;

@@ -8,7 +8,7 @@ const DECADES: i32 = 8;
 
 /// A numeric axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Axis {
+pub(super) struct ChartAxis {
     /// Ends of the axis.
     pub(super) low: f64,
     pub(super) high: f64,
@@ -16,14 +16,14 @@ pub(super) struct Axis {
     log: bool,
 }
 
-impl Axis {
+impl ChartAxis {
     /// Creates an axis that covers `values`, and zero if `from_zero` is set. The axis is logarithmic if `log` is set
     /// and positive numbers exist.
-    pub(super) fn over(values: &[f64], log: bool, from_zero: bool) -> Axis {
+    pub(super) fn over(values: &[f64], log: bool, from_zero: bool) -> ChartAxis {
         let finite = values.iter().copied().filter(|value| value.is_finite() && value.abs() < 1e300);
         if log {
             let above: Vec<f64> = finite.filter(|value| *value > 1e-300).collect();
-            return Axis::logarithmic(
+            return ChartAxis::logarithmic(
                 above.iter().copied().fold(f64::INFINITY, f64::min),
                 above.iter().copied().fold(0.0, f64::max),
             );
@@ -33,10 +33,10 @@ impl Axis {
         if from_zero {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
-        Axis::linear(low, high)
+        ChartAxis::linear(low, high)
     }
 
-    fn linear(low: f64, high: f64) -> Axis {
+    fn linear(low: f64, high: f64) -> ChartAxis {
         let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
         let (low, high) = match high - low {
             span if span > high.abs().max(low.abs()) * 1e-9 => (low, high),
@@ -48,16 +48,16 @@ impl Axis {
         let first = (low / step + 1e-9).floor();
         let last = (high / step - 1e-9).ceil();
         let ticks: Vec<f64> = (0..=(last - first) as u32).map(|index| (first + f64::from(index)) * step).collect();
-        Axis { low: first * step, high: last * step, ticks, log: false }
+        ChartAxis { low: first * step, high: last * step, ticks, log: false }
     }
 
-    fn logarithmic(low: f64, high: f64) -> Axis {
+    fn logarithmic(low: f64, high: f64) -> ChartAxis {
         let (low, high) = if low <= high { (low, high) } else { (1.0, 10.0) };
         let first = (low.log10() + 1e-9).floor() as i32;
         let last = ((high.log10() - 1e-9).ceil() as i32).max(first + 1);
         let stride = (last - first + DECADES - 1) / DECADES;
         let decades = (first..=last).filter(|decade| (decade - first) % stride == 0);
-        Axis {
+        ChartAxis {
             low: 10f64.powi(first),
             high: 10f64.powi(last),
             ticks: decades.map(|one| 10f64.powi(one)).collect(),
@@ -105,25 +105,28 @@ fn round(step: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn labels(axis: &Axis) -> Vec<String> {
+    fn labels(axis: &ChartAxis) -> Vec<String> {
         axis.ticks.iter().map(|tick| axis.label(*tick)).collect()
     }
 
     #[test]
     fn ticks_are_round_and_hold_all_values() {
-        let axis = Axis::over(&[1.0, 2.61], false, true);
+        let axis = ChartAxis::over(&[1.0, 2.61], false, true);
         assert_eq!(labels(&axis), ["0", "1", "2", "3"]);
-        assert_eq!(labels(&Axis::over(&[1.02, 1.21], false, false)), ["1.00", "1.05", "1.10", "1.15", "1.20", "1.25"]);
         assert_eq!(
-            labels(&Axis::over(&[-3.0, 9.0], false, true)),
+            labels(&ChartAxis::over(&[1.02, 1.21], false, false)),
+            ["1.00", "1.05", "1.10", "1.15", "1.20", "1.25"]
+        );
+        assert_eq!(
+            labels(&ChartAxis::over(&[-3.0, 9.0], false, true)),
             ["−5.0", "−2.5", "0.0", "2.5", "5.0", "7.5", "10.0"]
         );
-        assert_eq!(labels(&Axis::over(&[80_000.0], false, true)), ["0 k", "20 k", "40 k", "60 k", "80 k"]);
+        assert_eq!(labels(&ChartAxis::over(&[80_000.0], false, true)), ["0 k", "20 k", "40 k", "60 k", "80 k"]);
     }
 
     #[test]
     fn a_logarithmic_axis_has_a_tick_a_decade_and_no_place_for_zero() {
-        let axis = Axis::over(&[0.0, 30.0, 2e4], true, true);
+        let axis = ChartAxis::over(&[0.0, 30.0, 2e4], true, true);
         assert_eq!(labels(&axis), ["10", "100", "1000", "10 k", "100 k"]);
         assert_eq!((axis.share(0.0), axis.share(10.0), axis.share(1e3)), (None, Some(0.0), Some(0.5)));
     }
@@ -132,7 +135,7 @@ mod tests {
     fn an_axis_stands_whatever_the_values_are() {
         for values in [&[][..], &[0.0], &[-1.0], &[5.0, 5.0], &[f64::NAN, 1e12, 1e-9, -1e6], &[f64::MAX]] {
             for (log, from_zero) in [(false, false), (false, true), (true, true)] {
-                let axis = Axis::over(values, log, from_zero);
+                let axis = ChartAxis::over(values, log, from_zero);
                 assert!(axis.low < axis.high && axis.ticks.len() > 1, "{values:?}: {axis:?}");
                 assert!(axis.ticks.len() < 15 && axis.ticks.iter().all(|tick| !axis.label(*tick).contains("NaN")));
             }

@@ -1,13 +1,13 @@
 //! Bar charts, grouped or stacked, from zero; on a logarithmic axis, points replace bars.
 
-use super::axis::Axis;
+use super::axis::ChartAxis;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
 use super::categories::{NameLayout, RowPosition};
 use super::frame::{Frame, margin};
 use super::legend::{self, SeriesMark};
 use super::looks::{diamond, diamond_paint, fill, paint, symbol, whisker};
 use super::sheet::{Sheet, Surface};
-use super::{LEAST_BAR, Picture};
+use super::{FinishedDrawing, LEAST_BAR};
 use crate::document::{ChartKind, Figure};
 
 /// Maximum width of a bar.
@@ -39,7 +39,7 @@ type Panel = Vec<(usize, f64)>;
 
 struct Bars<'a, 's> {
     sheet: &'a Sheet<'s>,
-    axis: Axis,
+    axis: ChartAxis,
     shares: BarSpacing,
     stacked: bool,
     /// True if numbers are drawn in the form of points.
@@ -70,7 +70,7 @@ pub(crate) fn layout(figure: &Figure) -> PanelLayout {
 }
 
 /// Draws the figure.
-pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
+pub(super) fn draw(sheet: &Sheet<'_>) -> FinishedDrawing {
     Bars::of(sheet).picture()
 }
 
@@ -108,7 +108,7 @@ impl<'a, 's> Bars<'a, 's> {
         let points = chart.log_y;
         Bars {
             sheet,
-            axis: Axis::over(&sheet.numbers(), points, !points),
+            axis: ChartAxis::over(&sheet.numbers(), points, !points),
             shares: BarSpacing::of(count as f64),
             stacked: false,
             points,
@@ -116,11 +116,11 @@ impl<'a, 's> Bars<'a, 's> {
     }
 
     fn stacked(sheet: &'a Sheet<'s>) -> Bars<'a, 's> {
-        let axis = Axis::over(&ends_of_stacks(sheet), false, true);
+        let axis = ChartAxis::over(&ends_of_stacks(sheet), false, true);
         Bars { sheet, axis, shares: BarSpacing::of(1.0), stacked: true, points: false }
     }
 
-    fn picture(&self) -> Picture {
+    fn picture(&self) -> FinishedDrawing {
         let sheet = self.sheet;
         let (font, mut canvas) = (sheet.font, Canvas::default());
         let (width, bar, panels, left) = self.layout();
@@ -152,7 +152,7 @@ impl<'a, 's> Bars<'a, 's> {
         if !foot.is_empty() {
             first.draw_foot(&mut canvas, &crate::page::column(foot), bottom + font);
         }
-        Picture { canvas, width, height: bottom + if foot.is_empty() { 0.2 * font } else { 1.4 * font } }
+        FinishedDrawing { canvas, width, height: bottom + if foot.is_empty() { 0.2 * font } else { 1.4 * font } }
     }
 
     /// Computes the width of the drawing and of a bar, the panels, and the left edge of their plots.

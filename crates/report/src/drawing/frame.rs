@@ -1,6 +1,6 @@
 //! Position of a plot: its edges, the grid with the numbers along its left edge, and the reference line.
 
-use super::axis::Axis;
+use super::axis::ChartAxis;
 use super::canvas::{Anchor, Canvas, line, width_of};
 use super::sheet::Sheet;
 
@@ -23,17 +23,17 @@ impl Frame {
     }
 
     /// Returns the vertical position of a number; `None` if the axis cannot show the number.
-    pub(super) fn y(self, axis: &Axis, value: f64) -> Option<f64> {
+    pub(super) fn y(self, axis: &ChartAxis, value: f64) -> Option<f64> {
         Some(self.bottom() - axis.share(value)? * self.height)
     }
 
     /// Returns the horizontal position of a number; `None` if the axis cannot show the number.
-    pub(super) fn x(self, axis: &Axis, value: f64) -> Option<f64> {
+    pub(super) fn x(self, axis: &ChartAxis, value: f64) -> Option<f64> {
         Some(self.left + axis.share(value)? * self.width)
     }
 
     /// Draws the grid, and the numbers along the left edge.
-    pub(super) fn draw_numbers(self, canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis) {
+    pub(super) fn draw_numbers(self, canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &ChartAxis) {
         let heights = || axis.ticks.iter().filter_map(|tick| Some((*tick, self.y(axis, *tick)?)));
         let grid: String = heights().map(|(_, y)| line((self.left, y), (self.right(), y))).collect();
         canvas.path(&grid, &format!("stroke=\"{}\" stroke-width=\".7\"", sheet.surface.rule()));
@@ -46,7 +46,7 @@ impl Frame {
     }
 
     /// Draws the left and the lower edge, and a dashed line at the reference.
-    pub(super) fn draw_edges(self, canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis) {
+    pub(super) fn draw_edges(self, canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &ChartAxis) {
         let ink = sheet.surface.ink();
         let zero = self.y(axis, 0.0).unwrap_or(self.bottom());
         let edges =
@@ -93,7 +93,7 @@ fn lines(sheet: &Sheet<'_>, title: &str) -> Vec<String> {
 }
 
 /// Returns the room required on the left by the axis numbers and the axis title.
-pub(super) fn margin(sheet: &Sheet<'_>, axis: &Axis, title: &str) -> f64 {
+pub(super) fn margin(sheet: &Sheet<'_>, axis: &ChartAxis, title: &str) -> f64 {
     let labels = axis.ticks.iter().map(|tick| width_of(&axis.label(*tick), sheet.font));
     (0.35 + 1.15 * lines(sheet, title).len() as f64 + 0.6) * sheet.font + labels.fold(0.0, f64::max)
 }

@@ -1,6 +1,6 @@
 //! Heat map: a cell per row and column. The cell's number selects the colour, and is also printed inside the cell.
 
-use super::Picture;
+use super::FinishedDrawing;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
 use super::categories::{NameLayout, RowPosition};
 use super::frame::Frame;
@@ -17,7 +17,7 @@ pub(crate) const SHADES: [[f64; 3]; 5] =
 const LIGHT: f64 = 120.0;
 
 /// Draws the figure.
-pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
+pub(super) fn draw(sheet: &Sheet<'_>) -> FinishedDrawing {
     let (font, chart) = (sheet.font, &sheet.figure.chart);
     let [rows, sums] = sheet.rows();
     let rows: Vec<usize> = rows.into_iter().chain(sums).collect();
@@ -32,7 +32,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let left = left.max(names.before(sheet, &rows, side));
     let (tall, top) = (2.2 * font, 1.8 * font);
     let mut canvas = Canvas::default();
-    let scale = Scale::of(sheet, &rows);
+    let scale = ColourScale::of(sheet, &rows);
     canvas.words((0.0, font), Anchor::Start, 0.0, &format!("fill=\"{}\"", sheet.surface.soft()), &scale.key(sheet));
     for column in 0..columns {
         // The first column lies at the bottom, like the first number on an axis.
@@ -57,28 +57,28 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     frame.draw_foot(&mut canvas, &crate::page::column(&chart.x), foot);
     frame.draw_title(&mut canvas, sheet, &chart.series);
     let width = (frame.right() + 1.0).max(width_of(&scale.key(sheet), font));
-    Picture { canvas, width, height: foot + 0.5 * font }
+    FinishedDrawing { canvas, width, height: foot + 0.5 * font }
 }
 
 /// Colour scale: the numbers with the darkest and the lightest shade.
-struct Scale {
+struct ColourScale {
     low: f64,
     high: f64,
 }
 
-impl Scale {
+impl ColourScale {
     /// Computes the scale from the least to the greatest number; symmetric around the reference if the reference lies
     /// between them.
-    fn of(sheet: &Sheet<'_>, rows: &[usize]) -> Scale {
+    fn of(sheet: &Sheet<'_>, rows: &[usize]) -> ColourScale {
         let columns = 0..sheet.figure.series().len();
         let values = rows.iter().flat_map(|row| columns.clone().filter_map(move |column| sheet.value(*row, column)));
         let ends = (f64::INFINITY, f64::NEG_INFINITY);
         let (low, high) = values.fold(ends, |(low, high), value| (low.min(value), high.max(value)));
         match sheet.figure.chart.reference.filter(|middle| low < *middle && *middle < high) {
-            None => Scale { low, high },
+            None => ColourScale { low, high },
             Some(middle) => {
                 let reach = (high - middle).max(middle - low);
-                Scale { low: middle - reach, high: middle + reach }
+                ColourScale { low: middle - reach, high: middle + reach }
             }
         }
     }

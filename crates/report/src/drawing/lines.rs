@@ -1,7 +1,7 @@
 //! Line charts over the rows in order, with a line per column; a sweep over two axes becomes a family of lines.
 
-use super::Picture;
-use super::axis::Axis;
+use super::FinishedDrawing;
+use super::axis::ChartAxis;
 use super::canvas::{Canvas, at};
 use super::categories::{NameLayout, RowPosition};
 use super::frame::{Frame, margin};
@@ -13,9 +13,9 @@ use super::sheet::Sheet;
 const ROOM: f64 = 2.5;
 
 /// Draws the figure.
-pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
+pub(super) fn draw(sheet: &Sheet<'_>) -> FinishedDrawing {
     let font = sheet.font;
-    let axis = Axis::over(&sheet.numbers(), sheet.figure.chart.log_y, false);
+    let axis = ChartAxis::over(&sheet.numbers(), sheet.figure.chart.log_y, false);
     let [rows, sums] = sheet.rows();
     let rows: Vec<usize> = rows.into_iter().chain(sums).collect();
     let widths = sheet.surface.widths();
@@ -45,7 +45,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     frame.draw_title(&mut canvas, sheet, &title(sheet, &axis));
     let bottom = frame.bottom() + names.height;
     frame.draw_foot(&mut canvas, &crate::page::column(&sheet.figure.chart.x), bottom + font);
-    Picture { canvas, width, height: bottom + 1.5 * font }
+    FinishedDrawing { canvas, width, height: bottom + 1.5 * font }
 }
 
 /// Least ratio between neighbouring numbers on a logarithmic axis. Source: assumed, rounded numbers that double.
@@ -78,7 +78,7 @@ fn by_number(numbers: &[f64]) -> Option<Vec<f64>> {
 
 /// Returns the title of the numeric axis. Lines are compared by height and need no zero, but the title states the start
 /// of the axis.
-fn title(sheet: &Sheet<'_>, axis: &Axis) -> String {
+fn title(sheet: &Sheet<'_>, axis: &ChartAxis) -> String {
     match sheet.figure.chart.log_y || axis.low <= 0.0 {
         true => sheet.y(),
         false => format!("{}, from {}", sheet.y(), axis.label(axis.low)).trim_start_matches(", ").to_owned(),
@@ -86,7 +86,7 @@ fn title(sheet: &Sheet<'_>, axis: &Axis) -> String {
 }
 
 /// Draws a line with its symbols, ranges and the paper's values.
-fn one(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame, places: &[RowPosition], series: usize) {
+fn one(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &ChartAxis, frame: Frame, places: &[RowPosition], series: usize) {
     let (surface, look, r) = (sheet.surface, sheet.look(series), 0.3 * sheet.font);
     let colour = colour(surface, look);
     let height = |row: usize| sheet.value(row, series).and_then(|value| frame.y(axis, value));

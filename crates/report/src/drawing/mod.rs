@@ -32,7 +32,7 @@ use sheet::Sheet;
 pub(crate) const LEAST_BAR: f64 = 8.0;
 
 /// A finished drawing, with width and height in CSS pixels.
-struct Picture {
+struct FinishedDrawing {
     canvas: Canvas,
     width: f64,
     height: f64,
@@ -50,7 +50,7 @@ pub(crate) fn svg(figure: &Figure, surface: Surface, anchor: &dyn Fn(usize) -> O
         return None;
     }
     let sheet = Sheet::new(figure, surface, anchor);
-    let Picture { canvas, width, height } = match figure.chart.kind {
+    let FinishedDrawing { canvas, width, height } = match figure.chart.kind {
         ChartKind::Bars | ChartKind::Stacked => bars::draw(&sheet),
         ChartKind::Lines => lines::draw(&sheet),
         ChartKind::Scatter => scatter::draw(&sheet),

@@ -1,7 +1,7 @@
 //! Scatter plot with two equal axes: points on the diagonal have equal numbers.
 
-use super::Picture;
-use super::axis::Axis;
+use super::FinishedDrawing;
+use super::axis::ChartAxis;
 use super::canvas::{Anchor, Canvas, line};
 use super::frame::{Frame, margin};
 use super::legend::{self, SeriesMark};
@@ -9,11 +9,11 @@ use super::looks::{colour, diamond, diamond_paint, paint, symbol, whisker};
 use super::sheet::Sheet;
 
 /// Draws the figure.
-pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
+pub(super) fn draw(sheet: &Sheet<'_>) -> FinishedDrawing {
     let (font, ink) = (sheet.font, sheet.surface.ink());
     let numbers: Vec<f64> =
         sheet.numbers().into_iter().chain((0..sheet.figure.rows.len()).filter_map(|row| sheet.value(row, 0))).collect();
-    let axis = Axis::over(&numbers, sheet.figure.chart.log_y, true);
+    let axis = ChartAxis::over(&numbers, sheet.figure.chart.log_y, true);
     let width = sheet.surface.widths()[0];
     let left = margin(sheet, &axis, &sheet.y());
     let mut canvas = Canvas::default();
@@ -34,11 +34,11 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let x = &sheet.figure.chart.x;
     let x = if x.is_empty() { sheet.figure.series().first().map_or("", String::as_str) } else { x };
     frame.draw_foot(&mut canvas, &crate::page::column(x), frame.bottom() + 2.6 * font);
-    Picture { canvas, width, height: frame.bottom() + 3.1 * font }
+    FinishedDrawing { canvas, width, height: frame.bottom() + 3.1 * font }
 }
 
 /// Draws the grid and the numbers of the horizontal axis.
-fn across(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame) {
+fn across(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &ChartAxis, frame: Frame) {
     let places = || axis.ticks.iter().filter_map(|tick| Some((*tick, frame.x(axis, *tick)?)));
     let grid: String = places().map(|(_, x)| line((x, frame.top), (x, frame.bottom()))).collect();
     canvas.path(&grid, &format!("stroke=\"{}\" stroke-width=\".7\"", sheet.surface.rule()));
@@ -49,7 +49,7 @@ fn across(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame) {
     });
 }
 
-fn points(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame, series: usize) {
+fn points(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &ChartAxis, frame: Frame, series: usize) {
     let (surface, look, r) = (sheet.surface, sheet.look(series), 0.3 * sheet.font);
     let colour = colour(surface, look);
     let rows = 0..sheet.figure.rows.len();

@@ -94,7 +94,7 @@ fn runs(document: &Document, figure: &Figure) -> Vec<Vec<Option<String>>> {
 }
 
 fn stated(figure: &Figure) -> Vec<PublishedValue<'_>> {
-    let place = |published: &crate::document::Published| {
+    let place = |published: &crate::document::PublishedNumber| {
         let row = figure.rows.iter().position(|row| row.label == published.row)?;
         let series = figure.series().iter().position(|column| *column == published.column)?;
         published.value.is_finite().then_some((row, series))

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use tombolo_report::document::{ChartKind, Figure, Row};
+use tombolo_report::document::{ChartKind, Figure, FigureRow};
 use tombolo_report::{Document, FigureFiles, figures, html, interactive};
 
 /// Executable names of Chromium.
@@ -184,7 +184,7 @@ fn odd_document() -> Document {
         let mut figure = Figure { id: "odd".into(), title: format!("{kind:?}, {rows} rows"), ..Figure::default() };
         (figure.chart.kind, figure.chart.log_y, figure.chart.reference) = (kind, log, Some(-2.0));
         figure.columns = (0..=12).map(|column| format!("{column}: a head that is rather long")).collect();
-        let row = |row: usize| Row {
+        let row = |row: usize| FigureRow {
             label: format!("row {row} with a label that is rather long"),
             values: (0..12).map(|column| numbers[(row * 5 + column) % numbers.len()]).collect(),
             summary: row % 50 == 49,

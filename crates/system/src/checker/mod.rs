@@ -82,7 +82,7 @@ pub enum ViolationKind {
 
 /// Result of a checked run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct CheckReport {
     /// Line transactions by loads with a checked result.
     pub loads: u64,
     /// Line transactions by stores and atomics that were numbered.
@@ -92,12 +92,12 @@ pub struct Checked {
     /// The first violations by time.
     pub first: Vec<Violation>,
     /// All violations grouped by launch, module and array, sorted in this order: the first hundred groups.
-    pub places: Vec<Place>,
+    pub places: Vec<ViolationSite>,
 }
 
 /// Wrong loads from an array by a single module in a single launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct ViolationSite {
     /// Array name; null for addresses outside every array.
     pub array: Option<String>,
     /// The loading module, for example `module3`.
@@ -279,10 +279,10 @@ impl Checker {
     }
 
     /// Places with wrong loads, as reported.
-    fn places(&self, state: &CheckerState) -> Vec<Place> {
+    fn places(&self, state: &CheckerState) -> Vec<ViolationSite> {
         let place = |(&(launch, module, array), wrong): (&(u32, ModuleId, Option<usize>), &WrongLoads)| {
             let base = array.map_or(0, |array| self.arrays[array].base);
-            Place {
+            ViolationSite {
                 array: array.map(|array| self.arrays[array].name.clone()),
                 module: if module == WarpSlot::HOST.module { HOST.to_owned() } else { module.to_string() },
                 launch,
@@ -298,11 +298,11 @@ impl Checker {
     }
 
     /// Result up to this moment.
-    pub fn checked(&self) -> Checked {
+    pub fn checked(&self) -> CheckReport {
         let state = self.state();
         let first = state.told.iter().cloned().collect();
         let places = self.places(&state);
-        Checked { loads: state.loads, stores: state.stores_in_all, violations: state.violations, first, places }
+        CheckReport { loads: state.loads, stores: state.stores_in_all, violations: state.violations, first, places }
     }
 
     fn report(

@@ -14,7 +14,7 @@ use tombolo_types::stream::{Command, Program};
 
 /// Traffic that one module must receive from another in an array, over the whole program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ArrayTraffic {
     /// Index of the array; `None` for lines outside every array.
     pub array: Option<u32>,
     /// The writing module.
@@ -28,7 +28,7 @@ pub struct Exchange {
 impl Movement {
     /// Traffic that modules must exchange, sorted by array, then by writer, then by reader; lines outside every array
     /// come first. If several modules write parts of a line, the line counts for each writer.
-    pub fn exchanges(&self, program: &dyn Program) -> Vec<Exchange> {
+    pub fn exchanges(&self, program: &dyn Program) -> Vec<ArrayTraffic> {
         let arrays = array_lines(program);
         let named = (0..).zip(&arrays).filter_map(|(array, lines)| lines.map(|lines| (array, lines)));
         let named: Vec<(u32, Lines)> = named.collect();
@@ -56,7 +56,7 @@ impl Movement {
             }
             needs.before(command);
         }
-        let exchange = |((array, writer, reader), bytes)| Exchange { array, writer, reader, bytes };
+        let exchange = |((array, writer, reader), bytes)| ArrayTraffic { array, writer, reader, bytes };
         bytes.into_iter().map(exchange).collect()
     }
 }
@@ -72,21 +72,21 @@ fn by_array(lines: &LineSet, arrays: &[(u32, Lines)]) -> Vec<(Option<u32>, u64)>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directed::{Cta, Directed};
+    use crate::directed::{CtaBuilder, DirectedProgram};
     use crate::placement::TouchOrder;
     use tombolo_design::scheduling::CtaCut;
     use tombolo_types::{Mask, Order};
 
     /// Lines that `kernels` with two CTAs exchange between two modules, by array, writer and reader.
-    fn lines(kernels: Vec<Vec<Cta>>) -> Vec<(Option<u32>, u8, u8, u64)> {
-        let program = Directed::with_arrays(kernels, &[("x", 0..8), ("y", 8..16)]);
+    fn lines(kernels: Vec<Vec<CtaBuilder>>) -> Vec<(Option<u32>, u8, u8, u64)> {
+        let program = DirectedProgram::with_arrays(kernels, &[("x", 0..8), ("y", 8..16)]);
         let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");
-        let told = |one: Exchange| (one.array, one.writer.0, one.reader.0, one.bytes / 128);
+        let told = |one: ArrayTraffic| (one.array, one.writer.0, one.reader.0, one.bytes / 128);
         movement.exchanges(&*program).into_iter().map(told).collect()
     }
 
-    fn cta(read: std::ops::Range<u64>, write: std::ops::Range<u64>) -> Cta {
-        Cta::new().warp(|w| {
+    fn cta(read: std::ops::Range<u64>, write: std::ops::Range<u64>) -> CtaBuilder {
+        CtaBuilder::new().warp(|w| {
             w.read(read).write(write);
         })
     }
@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_line_written_in_parts_by_several_kernels_crosses_once() {
-        let part = |mask| vec![Cta::new().warp(|w| _ = w.store([0], Mask(mask), Order::WEAK)), cta(20..21, 12..13)];
+        let part =
+            |mask| vec![CtaBuilder::new().warp(|w| _ = w.store([0], Mask(mask), Order::WEAK)), cta(20..21, 12..13)];
         let reads = || vec![cta(20..21, 21..22), cta(0..1, 22..23)];
         assert_eq!(lines(vec![part(0xff), part(0xff00), reads()]), [(Some(0), 0, 1, 1)]);
         assert_eq!(lines(vec![part(0xff), reads(), part(0xff00), reads()]), [(Some(0), 0, 1, 2)]);

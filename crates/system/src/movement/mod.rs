@@ -25,12 +25,12 @@ mod profile;
 mod tests;
 
 pub(crate) use copies::array_lines;
-pub use exchange::Exchange;
+pub use exchange::ArrayTraffic;
 pub(crate) use host_copies::HostCopier;
 pub use matrix::{ArraySharing, Flow, PageKind, PageKinds};
 
 use crate::placement::{FirstTouch, TouchOrder};
-use crate::survey::{Launch, Reader, Touch, accesses, survey};
+use crate::survey::{Reader, SurveyedLaunch, Touch, accesses, survey};
 use marks::Marks;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -92,7 +92,7 @@ impl Movement {
     /// Sets the joining distance for copies: two ranges in an array become one call if at most `lines` lines lie
     /// between them. A programmer avoids a second call if carrying the gap takes less time.
     #[must_use]
-    pub fn carrying(self, lines: u64) -> Movement {
+    pub fn with_joining_distance(self, lines: u64) -> Movement {
         Movement { gap: lines, ..self }
     }
 
@@ -192,7 +192,7 @@ impl MovementWalk {
 }
 
 impl Reader for MovementWalk {
-    fn launch(&mut self, launch: Launch) -> bool {
+    fn launch(&mut self, launch: SurveyedLaunch) -> bool {
         self.close();
         self.touched.launch(launch);
         self.written.launch(launch);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::directed::{Cta, Directed, HostLines};
+use crate::directed::{CtaBuilder, DirectedProgram, HostLines};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tombolo_design::placement::Copied;
@@ -11,13 +11,13 @@ use tombolo_types::{Line, LineSize, Mask, Order};
 /// Lines per page.
 const PAGE: u64 = 8;
 
-fn find(program: &Directed, modules: u8) -> Movement {
+fn find(program: &DirectedProgram, modules: u8) -> Movement {
     Movement::find(program, CtaCut::Contiguous, TouchOrder::new(modules, PAGE)).expect("it decodes")
 }
 
 /// A CTA with a single warp that first reads a range of lines and then writes a range of lines.
-fn cta(reads: Range<u64>, writes: Range<u64>) -> Cta {
-    Cta::new().warp(|w| _ = w.read(reads).write(writes))
+fn cta(reads: Range<u64>, writes: Range<u64>) -> CtaBuilder {
+    CtaBuilder::new().warp(|w| _ = w.read(reads).write(writes))
 }
 
 /// Lines carried by all copies in a schedule.
@@ -37,19 +37,19 @@ fn calls(schedule: &Schedule, index: usize) -> Vec<(u8, u8, u64, u64)> {
 
 /// Four modules, each with its quarter of `a` and `b`: `there` writes `b` from `a`, `back` writes `a` from `b`, each
 /// with one line from its neighbours.
-fn stencil() -> Arc<Directed> {
+fn stencil() -> Arc<DirectedProgram> {
     let part = |base: u64, module: u64| base + module * 16..base + (module + 1) * 16;
     let halo = |base: u64, module: u64| {
         let own = part(base, module);
         own.start.max(base + 1) - 1..own.end.min(base + 63) + 1
     };
     let kernel = |from, to| (0..4).map(|module| cta(halo(from, module), part(to, module))).collect();
-    Directed::with_arrays(vec![kernel(0, 64), kernel(64, 0)], &[("a", 0..64), ("b", 64..128)])
+    DirectedProgram::with_arrays(vec![kernel(0, 64), kernel(64, 0)], &[("a", 0..64), ("b", 64..128)])
 }
 
 #[test]
 fn each_module_sends_its_slice_to_all_others_behind_every_launch() {
-    let program = stencil().launched(&[0, 1, 0]);
+    let program = stencil().with_launch_order(&[0, 1, 0]);
     let (schedule, notes) = find(&program, 4).copies(&*program, Copied::Hull);
     assert_eq!(carried(&schedule), 3 * 64 * (4 - 1), "written x (n - 1)");
     assert_eq!(calls(&schedule, 0)[..4], [(0, 1, 64, 80), (0, 2, 64, 80), (0, 3, 64, 80), (1, 2, 80, 96)]);
@@ -60,7 +60,7 @@ fn each_module_sends_its_slice_to_all_others_behind_every_launch() {
 
 #[test]
 fn only_halos_are_needed_and_nothing_behind_the_last_reader() {
-    let program = stencil().launched(&[0, 1]);
+    let program = stencil().with_launch_order(&[0, 1]);
     let (schedule, _) = find(&program, 4).copies(&*program, Copied::Needed);
     let up = |module: u64| (module as u8, module as u8 + 1, 64 + module * 16 + 15, 64 + (module + 1) * 16);
     let down = |module: u64| (module as u8, module as u8 - 1, 64 + module * 16, 64 + module * 16 + 1);
@@ -70,12 +70,12 @@ fn only_halos_are_needed_and_nothing_behind_the_last_reader() {
 
 #[test]
 fn what_is_written_again_before_it_is_read_is_not_needed_but_what_another_part_holds_is() {
-    let store = |mask| Cta::new().warp(|w| _ = w.store([0], Mask(mask), Order::WEAK));
+    let store = |mask| CtaBuilder::new().warp(|w| _ = w.store([0], Mask(mask), Order::WEAK));
     let idle = || cta(0..0, 0..0);
     let read = vec![idle(), cta(0..1, 0..0)];
     let program = |second| {
         let kernels = vec![vec![store(0xff), idle()], vec![store(second), idle()], read.clone()];
-        Directed::with_arrays(kernels, &[("a", 0..8)])
+        DirectedProgram::with_arrays(kernels, &[("a", 0..8)])
     };
     let first = |second| {
         let program = program(second);
@@ -89,7 +89,7 @@ fn what_is_written_again_before_it_is_read_is_not_needed_but_what_another_part_h
 fn what_the_host_writes_is_sent_by_nobody_and_said() {
     let kernels = vec![vec![cta(0..0, 0..16), cta(0..0, 0..0)], vec![cta(0..0, 0..0), cta(0..16, 0..0)]];
     let host = [(1, HostLines::Written(0..12))];
-    let program = Directed::of_arrays(LineSize::B128, kernels, &[("a", 0..16)], &host);
+    let program = DirectedProgram::of_arrays(LineSize::B128, kernels, &[("a", 0..16)], &host);
     let (schedule, notes) = find(&program, 2).copies(&*program, Copied::Needed);
     assert_eq!(calls(&schedule, 0), [(0, 1, 12, 16)]);
     let note = "what the host writes or copies reaches every GPU's copy at once, outside the region of interest";
@@ -99,8 +99,9 @@ fn what_the_host_writes_is_sent_by_nobody_and_said() {
 #[test]
 fn hulls_that_overlap_are_said_and_so_are_bytes_that_two_write() {
     let two = |first: [u64; 2], second: [u64; 2]| {
-        let kernel = vec![Cta::new().warp(|w| _ = w.write(first)), Cta::new().warp(|w| _ = w.write(second))];
-        let program = Directed::with_arrays(vec![kernel], &[("a", 0..16), ("b", 16..32)]);
+        let kernel =
+            vec![CtaBuilder::new().warp(|w| _ = w.write(first)), CtaBuilder::new().warp(|w| _ = w.write(second))];
+        let program = DirectedProgram::with_arrays(vec![kernel], &[("a", 0..16), ("b", 16..32)]);
         find(&program, 2).copies(&*program, Copied::Hull).1
     };
     assert_eq!(two([0, 4], [5, 20]), [""; 0]);
@@ -114,8 +115,8 @@ fn hulls_that_overlap_are_said_and_so_are_bytes_that_two_write() {
 fn a_kernel_launched_on_another_gpu_is_another_senders() {
     let on = |device| On::module(ModuleId(device));
     let launch = |device| Command::Launch { kernel: 0, stream: 0, on: on(device) };
-    let program = Directed::with_arrays(vec![vec![cta(0..0, 0..4)]], &[("a", 0..8)]);
-    let program = program.issuing(vec![launch(0), launch(1), launch(0)]);
+    let program = DirectedProgram::with_arrays(vec![vec![cta(0..0, 0..4)]], &[("a", 0..8)]);
+    let program = program.with_commands(vec![launch(0), launch(1), launch(0)]);
     let movement = find(&program, 2);
     let (schedule, _) = movement.copies(&*program, Copied::Hull);
     assert_eq!([0, 1, 2].map(|index| calls(&schedule, index)), [[(0, 1, 0, 4)], [(1, 0, 0, 4)], [(0, 1, 0, 4)]]);
@@ -124,28 +125,28 @@ fn a_kernel_launched_on_another_gpu_is_another_senders() {
 
 #[test]
 fn what_lies_between_two_ranges_of_an_array_is_carried_where_that_takes_less_than_a_call() {
-    let write = Cta::new().warp(|w| _ = w.write([0, 3, 9, 16, 18]));
-    let read = Cta::new().warp(|w| _ = w.read([0, 3, 9, 16, 18]));
+    let write = CtaBuilder::new().warp(|w| _ = w.write([0, 3, 9, 16, 18]));
+    let read = CtaBuilder::new().warp(|w| _ = w.read([0, 3, 9, 16, 18]));
     let kernels = vec![vec![write, cta(0..0, 0..0)], vec![cta(0..0, 0..0), read]];
-    let program = Directed::with_arrays(kernels, &[("a", 0..16), ("b", 16..32)]);
-    let behind = |lines| calls(&find(&program, 2).carrying(lines).copies(&*program, Copied::Needed).0, 0);
+    let program = DirectedProgram::with_arrays(kernels, &[("a", 0..16), ("b", 16..32)]);
+    let behind = |lines| calls(&find(&program, 2).with_joining_distance(lines).copies(&*program, Copied::Needed).0, 0);
     let call = |first, end| (0, 1, first, end);
     assert_eq!(behind(0), [(0, 1), (3, 4), (9, 10), (16, 17), (18, 19)].map(|(first, end)| call(first, end)));
     assert_eq!(behind(2), [call(0, 4), call(9, 10), call(16, 19)]);
     assert_eq!(behind(u64::MAX), [call(0, 10), call(16, 19)], "no call is of two arrays");
     let kernels = vec![
-        vec![Cta::new().warp(|w| _ = w.write([0, 7, 16])), cta(0..0, 0..0)],
+        vec![CtaBuilder::new().warp(|w| _ = w.write([0, 7, 16])), cta(0..0, 0..0)],
         vec![cta(0..0, 0..0), cta(0..17, 0..0)],
     ];
-    let nameless = Directed::new(kernels);
-    let (schedule, _) = find(&nameless, 2).carrying(u64::MAX).copies(&*nameless, Copied::Needed);
+    let nameless = DirectedProgram::new(kernels);
+    let (schedule, _) = find(&nameless, 2).with_joining_distance(u64::MAX).copies(&*nameless, Copied::Needed);
     assert_eq!(calls(&schedule, 0), [call(0, 8), call(16, 17)], "between runs of pages nobody knows what lies");
 }
 
 #[test]
 fn lines_of_no_array_are_sent_by_runs_of_pages() {
-    let kernel = vec![Cta::new().warp(|w| _ = w.write([2, 9, 30])), cta(0..0, 0..0)];
-    let program = Directed::new(vec![kernel]);
+    let kernel = vec![CtaBuilder::new().warp(|w| _ = w.write([2, 9, 30])), cta(0..0, 0..0)];
+    let program = DirectedProgram::new(vec![kernel]);
     let (schedule, _) = find(&program, 2).copies(&*program, Copied::Hull);
     assert_eq!(calls(&schedule, 0), [(0, 1, 2, 10), (0, 1, 30, 31)], "pages 0 and 1 touch, page 3 is alone");
 }
@@ -161,7 +162,7 @@ fn a_hinted_page_goes_to_its_only_user_and_back_to_its_writer() {
     let writes = vec![cta(0..0, 0..8), idle()];
     let reads = vec![idle(), cta(0..8, 0..0)];
     let both = vec![cta(0..0, 0..8), cta(0..8, 0..0)];
-    let program = Directed::new(vec![reads, writes, both]).launched(&[0, 1, 0, 0, 2, 0]);
+    let program = DirectedProgram::new(vec![reads, writes, both]).with_launch_order(&[0, 1, 0, 0, 2, 0]);
     let (schedule, pages) = find(&program, 2).hints(&*program);
     assert_eq!(pages.home(ModuleId(0), Line(0)), Some(ModuleId(0)), "it is preferred where it is written");
     assert_eq!(moves(&schedule), [vec![(0, 1)], vec![(0, 0)], vec![(0, 1)], vec![], vec![(0, 0)], vec![(0, 1)]]);
@@ -171,7 +172,7 @@ fn a_hinted_page_goes_to_its_only_user_and_back_to_its_writer() {
 fn a_page_that_two_write_stays_where_it_is() {
     let both = vec![cta(0..0, 0..4), cta(0..0, 4..8)];
     let alone = vec![cta(0..0, 0..0), cta(0..0, 0..8)];
-    let program = Directed::new(vec![both, alone]).launched(&[1, 0, 0]);
+    let program = DirectedProgram::new(vec![both, alone]).with_launch_order(&[1, 0, 0]);
     let (schedule, pages) = find(&program, 2).hints(&*program);
     assert_eq!(pages.home(ModuleId(0), Line(0)), Some(ModuleId(1)));
     assert_eq!(moves(&schedule), [vec![], vec![], vec![]]);
@@ -186,7 +187,8 @@ fn remaps(schedule: &Schedule) -> Vec<Vec<(u8, u64, u8)>> {
 fn a_page_is_found_at_its_latest_writer_as_of_the_last_barrier() {
     let all_read = (0..3).map(|_| cta(0..8, 0..0)).collect();
     let written_by = |writer| (0..3).map(|module| cta(0..8, 0..if module == writer { 8 } else { 0 })).collect();
-    let program = Directed::new(vec![all_read, written_by(1), written_by(2)]).launched(&[1, 0, 2, 0, 0, 2]);
+    let program =
+        DirectedProgram::new(vec![all_read, written_by(1), written_by(2)]).with_launch_order(&[1, 0, 2, 0, 0, 2]);
     let (schedule, pages) = find(&program, 3).latest_writers(&*program);
     let first = pages.home(ModuleId(0), Line(0)).expect("it is touched").0;
     let told = |homes: [(u8, u8); 2]| homes.map(|(at, home)| (at, 0, home)).to_vec();
@@ -200,7 +202,7 @@ fn a_page_is_found_at_its_latest_writer_as_of_the_last_barrier() {
 fn a_matrix_tells_who_reads_what_whom_has_written() {
     let kernel = |module: u64| {
         let own = module * 8..module * 8 + 8;
-        Cta::new().warp(|w| {
+        CtaBuilder::new().warp(|w| {
             // A table that all modules read, a halo, a counter that all modules increment, and private lines.
             let halo = 64 + own.start..64 + (own.end + 1).min(16);
             w.read(0..8).read(halo).write(own.clone().map(|line| 64 + line));
@@ -208,7 +210,7 @@ fn a_matrix_tells_who_reads_what_whom_has_written() {
         })
     };
     let arrays = [("table", 0..8), ("halo", 64..80), ("counter", 128..129), ("own", 192..208), ("idle", 256..300)];
-    let program = Directed::with_arrays(vec![vec![kernel(0), kernel(1)]], &arrays);
+    let program = DirectedProgram::with_arrays(vec![vec![kernel(0), kernel(1)]], &arrays);
     let rows = find(&program, 2).sharing(&*program);
     let kinds: Vec<_> = rows.iter().map(|row| (row.array, row.pages.most())).collect();
     let expected =
@@ -245,15 +247,15 @@ fn programs() -> impl Strategy<Value = (Vec<Vec<CtaAccesses>>, Vec<u32>)> {
     })
 }
 
-fn program(kernels: &[Vec<CtaAccesses>], order: &[u32]) -> Arc<Directed> {
+fn program(kernels: &[Vec<CtaAccesses>], order: &[u32]) -> Arc<DirectedProgram> {
     let cta = |does: &CtaAccesses| {
-        Cta::new().warp(|w| {
+        CtaBuilder::new().warp(|w| {
             w.read(does.reads.iter().copied());
             does.writes.iter().for_each(|&(line, mask)| _ = w.store([line], Mask(mask), Order::WEAK));
         })
     };
     let kernels = kernels.iter().map(|kernel| kernel.iter().map(cta).collect()).collect();
-    Directed::with_arrays(kernels, &[("a", 0..10), ("b", 10..16)]).launched(order)
+    DirectedProgram::with_arrays(kernels, &[("a", 0..10), ("b", 10..16)]).with_launch_order(order)
 }
 
 /// The writer of each line and byte: launch and module.
@@ -343,7 +345,7 @@ proptest! {
     #[test]
     fn what_is_carried_between_harms_no_value((kernels, order) in programs(), gap in 0..10_u64) {
         let program = program(&kernels, &order);
-        let (schedule, _) = find(&program, MODULES as u8).carrying(gap).copies(&*program, Copied::Needed);
+        let (schedule, _) = find(&program, MODULES as u8).with_joining_distance(gap).copies(&*program, Copied::Needed);
         values_arrive(&kernels, &order, &schedule)?;
     }
 
@@ -373,7 +375,7 @@ proptest! {
 
 #[test]
 fn commands_that_are_no_launches_have_nothing_around_them() {
-    let program = Directed::with_copies(vec![vec![cta(0..0, 0..8), cta(0..8, 0..0)]], &[1024]);
+    let program = DirectedProgram::with_copies(vec![vec![cta(0..0, 0..8), cta(0..8, 0..0)]], &[1024]);
     assert!(matches!(program.commands()[1], Command::Copy { .. }));
     let movement = find(&program, 2);
     for schedule in [

@@ -10,7 +10,7 @@
 //! with shorter leading warps would win nearly every shared page; a fixed winner for ties would do the same.
 
 use super::logical_time::{LogicalTime, TouchFilter, TouchTime};
-use crate::survey::{Launch, Reader, Touch};
+use crate::survey::{Reader, SurveyedLaunch, Touch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -207,7 +207,7 @@ impl FirstTouch {
 }
 
 impl Reader for FirstTouch {
-    fn launch(&mut self, launch: Launch) -> bool {
+    fn launch(&mut self, launch: SurveyedLaunch) -> bool {
         self.close();
         self.kernel = launch.kernel;
         self.known.insert(launch.kind())
@@ -223,7 +223,7 @@ impl Reader for FirstTouch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directed::{Cta, Directed};
+    use crate::directed::{CtaBuilder, DirectedProgram};
     use crate::survey::survey;
     use std::collections::BTreeMap;
     use std::ops::Range;
@@ -239,15 +239,15 @@ mod tests {
     }
 
     /// Homes for the pages in one launch with `ctas`, dealt to modules in equal blocks.
-    fn homes(order: TouchOrder, ctas: Vec<Cta>) -> BTreeMap<u64, u8> {
+    fn homes(order: TouchOrder, ctas: Vec<CtaBuilder>) -> BTreeMap<u64, u8> {
         let shape = Shape::one_gpu(order.modules);
         let mut first = FirstTouch::new(order);
-        survey(&*Directed::new(vec![ctas]), CtaCut::Contiguous, shape, &mut [&mut first]).expect("it decodes");
+        survey(&*DirectedProgram::new(vec![ctas]), CtaCut::Contiguous, shape, &mut [&mut first]).expect("it decodes");
         first.touches().into_iter().map(|(page, module)| (page.0, module.0)).collect()
     }
 
-    fn reading(lines: Range<u64>) -> Cta {
-        Cta::new().warp(|w| lines.for_each(|line| _ = w.read([line])))
+    fn reading(lines: Range<u64>) -> CtaBuilder {
+        CtaBuilder::new().warp(|w| lines.for_each(|line| _ = w.read([line])))
     }
 
     /// Number of pages on each module.
@@ -298,8 +298,8 @@ mod tests {
     fn warps_compete_as_equals_wherever_they_stand_in_their_cta() {
         // The first warps read one line and forty private lines, the second warps read the same table.
         let cta = |own: Range<u64>| {
-            let table = |w: &mut crate::directed::Warp<'_>| (0..1000).for_each(|line| _ = w.read([line]));
-            Cta::new().warp(|w| own.for_each(|line| _ = w.read([line]))).warp(table)
+            let table = |w: &mut crate::directed::WarpBuilder<'_>| (0..1000).for_each(|line| _ = w.read([line]));
+            CtaBuilder::new().warp(|w| own.for_each(|line| _ = w.read([line]))).warp(table)
         };
         let homes = homes(order(2), vec![cta(2000..2001), cta(3000..3040)]);
         let table = homes.range(..1000).filter(|(_, home)| **home == 0).count();
@@ -321,13 +321,13 @@ mod tests {
 
     /// A CTA that reads a hundred pages and then sets the flag, and a CTA that waits for the flag and reads these pages
     /// backwards.
-    fn producer_and_consumer() -> [Cta; 2] {
-        let mut producer = Cta::new();
+    fn producer_and_consumer() -> [CtaBuilder; 2] {
+        let mut producer = CtaBuilder::new();
         producer = producer.warp(|w| {
             (0..100).for_each(|page| _ = w.read([page]));
             w.write([FLAG]).signal(0);
         });
-        let consumer = Cta::new().warp(|w| {
+        let consumer = CtaBuilder::new().warp(|w| {
             w.wait_until(FLAG, 0, Order::WEAK);
             (0..100).rev().for_each(|page| _ = w.read([page]));
         });
@@ -348,9 +348,9 @@ mod tests {
     fn a_wait_counts_through_other_waits_and_is_as_late_as_the_wave_of_the_store() {
         // Flag 1 is set by the CTA that waits for flag 0, on the module that is decoded first.
         let [producer, _] = producer_and_consumer();
-        let relay = Cta::new().warp(|w| _ = w.wait_until(FLAG, 0, Order::WEAK).write([FLAG + 1]).signal(1));
-        let last = Cta::new().warp(|w| _ = w.wait_until(FLAG + 1, 1, Order::WEAK).read([50]));
-        let late = Cta::new().warp(|w| {
+        let relay = CtaBuilder::new().warp(|w| _ = w.wait_until(FLAG, 0, Order::WEAK).write([FLAG + 1]).signal(1));
+        let last = CtaBuilder::new().warp(|w| _ = w.wait_until(FLAG + 1, 1, Order::WEAK).read([50]));
+        let late = CtaBuilder::new().warp(|w| {
             w.compute(200).read([50]);
         });
         let homes = |resident| {
@@ -363,14 +363,14 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_flag_that_nobody_leaves_still_touches_pages() {
-        let stuck = Cta::new()
+        let stuck = CtaBuilder::new()
             .warp(|w| _ = w.wait_until(FLAG, 7, Order::WEAK).read([5]).wait_until(FLAG, 8, Order::WEAK).read([6]));
         assert_eq!(homes(order(1), vec![stuck]), [(5, 0), (6, 0), (FLAG, 0)].into());
     }
 
     #[test]
     fn a_warp_may_wait_for_a_flag_of_its_own_cta() {
-        let own = Cta::new()
+        let own = CtaBuilder::new()
             .warp(|w| _ = w.wait_until(FLAG, 0, Order::WEAK).read([5]))
             .warp(|w| _ = w.write([FLAG]).signal(0));
         assert_eq!(homes(order(1), vec![own]), [(5, 0), (FLAG, 0)].into());
@@ -378,12 +378,12 @@ mod tests {
 
     #[test]
     fn a_barrier_is_as_late_as_the_last_warp_of_its_cta() {
-        let waits = Cta::new().warp(|w| _ = w.compute(100).barrier()).warp(|w| _ = w.barrier().read([5]));
-        let reads = Cta::new().warp(|w| _ = w.compute(50).read([5]));
+        let waits = CtaBuilder::new().warp(|w| _ = w.compute(100).barrier()).warp(|w| _ = w.barrier().read([5]));
+        let reads = CtaBuilder::new().warp(|w| _ = w.compute(50).read([5]));
         assert_eq!(homes(order(2), vec![waits, reads])[&5], 1);
         // A warp that has ended reached its end first.
-        let outlived = Cta::new().warp(|w| _ = w.compute(100)).warp(|w| _ = w.barrier().read([5]));
-        let reads = Cta::new().warp(|w| _ = w.compute(50).read([5]));
+        let outlived = CtaBuilder::new().warp(|w| _ = w.compute(100)).warp(|w| _ = w.barrier().read([5]));
+        let reads = CtaBuilder::new().warp(|w| _ = w.compute(50).read([5]));
         assert_eq!(homes(order(2), vec![outlived, reads])[&5], 1);
     }
 
@@ -391,7 +391,8 @@ mod tests {
     fn kernels_place_in_the_order_of_their_launches() {
         let (mut first, kernels) =
             (FirstTouch::new(order(2)), vec![vec![reading(0..1), reading(9..10)], vec![reading(9..10), reading(0..1)]]);
-        survey(&*Directed::new(kernels), CtaCut::Contiguous, Shape::one_gpu(2), &mut [&mut first]).expect("it decodes");
+        survey(&*DirectedProgram::new(kernels), CtaCut::Contiguous, Shape::one_gpu(2), &mut [&mut first])
+            .expect("it decodes");
         assert_eq!(first.touches(), [(Page(0), ModuleId(0)), (Page(9), ModuleId(1))]);
     }
 }

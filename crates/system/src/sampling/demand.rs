@@ -4,7 +4,7 @@
 //! between two touches to a kept line follows from the kept lines in between. Source: SHARDS (Waldspurger et al., FAST
 //! 2015).
 
-use crate::survey::{Launch, Reader, survey};
+use crate::survey::{Reader, SurveyedLaunch, survey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use tombolo_design::scheduling::{CtaCut, Shape};
@@ -29,19 +29,19 @@ pub(crate) struct Demand {
 
 /// Demands of all kernels in a program on a machine.
 #[derive(Clone, Debug, Default)]
-pub struct Demands {
+pub struct KernelDemands {
     /// Demands, indexed by kernel.
     pub(crate) kernels: Vec<Demand>,
     /// Number of kept lines that fill the machine's L2 and memory-side caches.
     pub(crate) capacity: usize,
 }
 
-impl Demands {
+impl KernelDemands {
     /// Measures the demands of `program` on `machine` in a single walk over the streams.
     ///
     /// # Errors
     /// The recording is damaged.
-    pub fn of(machine: &MachineConfig, program: &dyn Program) -> Result<Demands, StreamError> {
+    pub fn of(machine: &MachineConfig, program: &dyn Program) -> Result<KernelDemands, StreamError> {
         let modules = machine.topology.modules() as u64;
         let capacity = (machine.l2.bytes + machine.memory_cache.bytes.0) / machine.line.bytes() * modules;
         let mut reader = DemandWalk::keeping(program.kernels().len(), (capacity / KEPT).max(1).ilog2());
@@ -66,19 +66,19 @@ impl DemandWalk {
         DemandWalk { zeros, seen: vec![false; kernels], kernels: vec![(0, FxHashSet::default()); kernels], at: 0 }
     }
 
-    fn finish(self, capacity: u64) -> Demands {
+    fn finish(self, capacity: u64) -> KernelDemands {
         let demand = |(work, lines): (u64, FxHashSet<Line>)| {
             let mut lines: Vec<Line> = lines.into_iter().collect();
             lines.sort_unstable();
             Demand { work, lines }
         };
         let capacity = (capacity >> self.zeros).max(1) as usize;
-        Demands { kernels: self.kernels.into_iter().map(demand).collect(), capacity }
+        KernelDemands { kernels: self.kernels.into_iter().map(demand).collect(), capacity }
     }
 }
 
 impl Reader for DemandWalk {
-    fn launch(&mut self, launch: Launch) -> bool {
+    fn launch(&mut self, launch: SurveyedLaunch) -> bool {
         self.at = launch.kernel as usize;
         !std::mem::replace(&mut self.seen[self.at], true)
     }
@@ -95,7 +95,7 @@ impl Reader for DemandWalk {
 /// count reaches back to the last touch for all its lines except a share of `1 / LEFT`. Lines are ignored if more lines
 /// than the caches hold have been touched since. The minimum is 1. Source: boundary line reuse latency (Eeckhout et
 /// al., The Computer Journal 2005).
-pub(crate) fn warm_up_lengths(demands: &Demands, order: &[u32]) -> Vec<usize> {
+pub(crate) fn warm_up_lengths(demands: &KernelDemands, order: &[u32]) -> Vec<usize> {
     let mut last: FxHashMap<Line, usize> = FxHashMap::default();
     let mut held = CachedLaunches::default();
     let mut warm_up_lengths = Vec::with_capacity(order.len());
@@ -157,9 +157,9 @@ impl<'a> CachedLaunches<'a> {
 mod tests {
     use super::*;
 
-    fn demands(kernels: &[std::ops::Range<u64>], capacity: usize) -> Demands {
+    fn demands(kernels: &[std::ops::Range<u64>], capacity: usize) -> KernelDemands {
         let demand = |lines: &std::ops::Range<u64>| Demand { work: 1, lines: lines.clone().map(Line).collect() };
-        Demands { kernels: kernels.iter().map(demand).collect(), capacity }
+        KernelDemands { kernels: kernels.iter().map(demand).collect(), capacity }
     }
 
     #[test]

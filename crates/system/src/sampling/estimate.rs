@@ -13,7 +13,7 @@
 //! the warm-up error: the residual error is assumed no larger than the error that the doubling removed. Both errors are
 //! added, as if they had equal sign.
 
-use super::plan::{Plan, Population};
+use super::plan::{Population, SamplingPlan};
 use rustc_hash::FxHashMap;
 
 /// Student's t: 97.5 % lie below, with 1, 2, … degrees of freedom; 95 % lie between the value and its negative. Source:
@@ -40,7 +40,7 @@ pub(crate) struct Estimate {
 
 /// Measured launch times in seconds, indexed by launch, for the launches that ran.
 pub(crate) struct LaunchTimes<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a SamplingPlan,
     pub(crate) population: &'a Population,
     /// Times with the long warm-ups.
     pub(crate) long: &'a [f64],
@@ -164,7 +164,7 @@ mod tests {
     /// total.
     fn estimate(takes: impl Fn(usize) -> f64, short: f64) -> (Estimate, f64) {
         let population = population();
-        let plan = Plan::of(&population).expect("a long program");
+        let plan = SamplingPlan::of(&population).expect("a long program");
         let ran = |keeps: &[bool], times: f64| -> Vec<f64> {
             (0..LAUNCHES).map(|launch| if keeps[launch] { takes(launch) * times } else { f64::NAN }).collect()
         };
@@ -217,7 +217,7 @@ mod tests {
     fn tiles_stand_for_those_of_their_block() {
         // Work that carries no information: a tile in block b takes b per launch.
         let population = Population { work: vec![1.0; LAUNCHES], ..population() };
-        let plan = Plan::of(&population).expect("a long program");
+        let plan = SamplingPlan::of(&population).expect("a long program");
         let block = |launch: usize| {
             let tile = (launch / TILE).saturating_sub(1);
             let mut ends = plan.tiles.iter().scan(0, |end, tile| {

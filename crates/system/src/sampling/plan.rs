@@ -9,7 +9,7 @@
 //! main run, twice as many. A second run covers every other tile with the single warm-up. The difference between the
 //! two runs bounds the effect of longer warm-ups.
 
-use super::demand::{Demands, warm_up_lengths};
+use super::demand::{KernelDemands, warm_up_lengths};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use tombolo_types::stream::KernelInfo;
@@ -48,7 +48,7 @@ pub(crate) struct Population {
 
 impl Population {
     /// Facts about the launches `order` from `kernels`.
-    pub(crate) fn of(kernels: &[KernelInfo], demands: &Demands, order: &[u32]) -> Population {
+    pub(crate) fn of(kernels: &[KernelInfo], demands: &KernelDemands, order: &[u32]) -> Population {
         let (mut known, mut named) = (FxHashMap::default(), FxHashSet::default());
         let mut before = "";
         let (mut groups, mut firsts) = (Vec::new(), Vec::new());
@@ -87,7 +87,7 @@ pub(crate) struct LaunchTile {
 
 /// The launches to run.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct SamplingPlan {
     /// Drawn tiles, one per block, in order.
     pub(crate) tiles: Vec<LaunchTile>,
     /// True for launches that represent only themselves, indexed by launch.
@@ -105,21 +105,21 @@ pub(crate) enum Refusal {
     Much(f64),
 }
 
-impl Plan {
+impl SamplingPlan {
     /// A sample from `population`: the maximum number of tiles within a quarter of the work, but at least the minimum
     /// number.
-    pub(crate) fn of(population: &Population) -> Result<Plan, Refusal> {
+    pub(crate) fn of(population: &Population) -> Result<SamplingPlan, Refusal> {
         if population.len() < LEAST {
             return Err(Refusal::Few);
         }
         let most = ((population.len() - TILE) / TILE / 2).min(BLOCKS.1);
-        let mut plan = Plan::drawing(population, BLOCKS.0);
+        let mut plan = SamplingPlan::drawing(population, BLOCKS.0);
         let share = plan.share(population);
         if share > MOST {
             return Err(Refusal::Much(share));
         }
         for blocks in BLOCKS.0 + 1..=most {
-            let larger = Plan::drawing(population, blocks);
+            let larger = SamplingPlan::drawing(population, blocks);
             if larger.share(population) > ENOUGH {
                 break;
             }
@@ -128,7 +128,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn drawing(population: &Population, blocks: usize) -> Plan {
+    fn drawing(population: &Population, blocks: usize) -> SamplingPlan {
         let count = population.len();
         let starts: Vec<usize> = (TILE..count).step_by(TILE).collect();
         let cut = |block: usize| starts.len() * block / blocks;
@@ -143,7 +143,7 @@ impl Plan {
         for launch in tiles.iter().filter(|tile| tile.again).flat_map(|tile| tile.launches.clone()) {
             short[launch.saturating_sub(population.warm_up_lengths[launch])..=launch].fill(true);
         }
-        Plan { tiles, certain, short }
+        SamplingPlan { tiles, certain, short }
     }
 
     /// Launches in the main run, indexed by launch, with the double warm-up before each counted launch. The last launch
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn of_each_block_one_tile_is_drawn() {
-        let plan = Plan::of(&alike(1002)).expect("a long program");
+        let plan = SamplingPlan::of(&alike(1002)).expect("a long program");
         assert_eq!(plan.tiles.len(), BLOCKS.1);
         for (block, tile) in plan.tiles.iter().enumerate() {
             let block = 500 * block / BLOCKS.1..500 * (block + 1) / BLOCKS.1;
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn tiles_follow_their_warm_up_and_twice_as_long_a_one_in_the_main_run() {
         let population = alike(1002);
-        let plan = Plan::of(&population).expect("a long program");
+        let plan = SamplingPlan::of(&population).expect("a long program");
         let long = plan.long(&population);
         let tile = plan.tiles.iter().find(|tile| tile.again && tile.launches.start > 100).expect("many tiles");
         let start = tile.launches.start;
@@ -242,10 +242,10 @@ mod tests {
 
     #[test]
     fn a_short_program_and_one_that_needs_long_warm_ups_have_no_sample() {
-        assert_eq!(Plan::of(&alike(LEAST - 1)), Err(Refusal::Few));
-        assert!(matches!(Plan::of(&alike(LEAST)), Err(Refusal::Much(share)) if share > 0.5));
+        assert_eq!(SamplingPlan::of(&alike(LEAST - 1)), Err(Refusal::Few));
+        assert!(matches!(SamplingPlan::of(&alike(LEAST)), Err(Refusal::Much(share)) if share > 0.5));
         let slow = Population { warm_up_lengths: (0..1002).collect(), ..alike(1002) };
-        assert!(matches!(Plan::of(&slow), Err(Refusal::Much(_))));
+        assert!(matches!(SamplingPlan::of(&slow), Err(Refusal::Much(_))));
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
         // A launch without peers, and a launch with more work than any other.
         population.groups[500] = 1;
         population.work[700] = 1000.0;
-        let plan = Plan::of(&population).expect("a long program");
+        let plan = SamplingPlan::of(&population).expect("a long program");
         let alone: Vec<usize> = (0..1002).filter(|&launch| plan.certain[launch]).collect();
         let drawn = plan.tiles.iter().any(|tile| tile.launches.contains(&700));
         assert_eq!(alone, if drawn { vec![0, 1, 500] } else { vec![0, 1, 500, 700] });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_types::stream::{AtomicResult, Program};
 use tombolo_types::{Mask, Order, Scope};
 use tombolo_workload::bench::{Mode, Request, find, record};
@@ -35,7 +35,7 @@ fn recorded(machine: &MachineConfig, name: &str, parameters: &str) -> Arc<dyn Pr
 /// Thirty-two CTAs that share lines for reading, write parts of neighbours' lines, and synchronise at every scope.
 fn scopes() -> Arc<dyn Program> {
     let cta = |id: u64| {
-        (0..4).fold(Cta::new(), |cta, warp| {
+        (0..4).fold(CtaBuilder::new(), |cta, warp| {
             let seed = id * 4 + warp;
             cta.warp(|w| {
                 for step in 0..10 {
@@ -52,14 +52,14 @@ fn scopes() -> Arc<dyn Program> {
             })
         })
     };
-    Directed::new((0..3).map(|_| (0..32).map(cta).collect()).collect())
+    DirectedProgram::new((0..3).map(|_| (0..32).map(cta).collect()).collect())
 }
 
 /// Each CTA waits for the previous CTA's flag, reads the writes by all previous CTAs, and sets its own flag.
 fn relay() -> Arc<dyn Program> {
     let flag = |cta: u64| 5000 + cta * 4;
     let cta = |id: u64| {
-        Cta::new().warp(|w| {
+        CtaBuilder::new().warp(|w| {
             if id > 0 {
                 let order = if id.is_multiple_of(2) { Order::acquire(Scope::Sys) } else { Order::relaxed(Scope::Sys) };
                 w.wait_until(flag(id - 1), id as u32 - 1, order).fence(Order::acquire(Scope::Sys));
@@ -68,14 +68,14 @@ fn relay() -> Arc<dyn Program> {
             w.write([id * 4]).store([flag(id)], Mask(1), Order::release(Scope::Sys)).signal(id as u32);
         })
     };
-    let touch = |id: u64| Cta::new().warp(|w| _ = w.read([id * 4]));
-    Directed::new(vec![(0..16).map(touch).collect(), (0..16).map(cta).collect()])
+    let touch = |id: u64| CtaBuilder::new().warp(|w| _ = w.read([id * 4]));
+    DirectedProgram::new(vec![(0..16).map(touch).collect(), (0..16).map(cta).collect()])
 }
 
 /// Scattered loads and stores over more lines than caches and directories hold, then a copy.
 fn gather() -> Arc<dyn Program> {
     let cta = |kernel: u64, id: u64| {
-        (0..4).fold(Cta::new(), |cta, warp| {
+        (0..4).fold(CtaBuilder::new(), |cta, warp| {
             cta.warp(|w| {
                 for step in 0..24 {
                     // Multiplier for a linear congruential generator (Knuth, MMIX): scattered and fixed.
@@ -91,5 +91,5 @@ fn gather() -> Arc<dyn Program> {
         })
     };
     let kernel = |kernel: u64| (0..64).map(|id| cta(kernel, id)).collect();
-    Directed::with_copies((0..3).map(kernel).collect(), &[4096])
+    DirectedProgram::with_copies((0..3).map(kernel).collect(), &[4096])
 }

@@ -5,7 +5,7 @@ use crate::common::{self, design, simulate};
 use std::path::Path;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::Order;
 use tombolo_types::stream::ComputeClass::{Fp32, Fp64, Special};
@@ -15,22 +15,22 @@ fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     common::machine(&[&["sm.clock=1GHz", "topology.gpus=1", "topology.modules_per_gpu=1"], settings].concat())
 }
 
-fn on_one_sm(settings: &[&str], ctas: Vec<Cta>) -> RunRecord {
-    simulate(&machine(settings), design("hmg", &[]), Directed::new(vec![ctas]))
+fn on_one_sm(settings: &[&str], ctas: Vec<CtaBuilder>) -> RunRecord {
+    simulate(&machine(settings), design("hmg", &[]), DirectedProgram::new(vec![ctas]))
 }
 
 /// Additional cycles for `ctas` compared with CTAs that end at once.
-fn cycles(ctas: impl Fn() -> Vec<Cta>) -> u64 {
+fn cycles(ctas: impl Fn() -> Vec<CtaBuilder>) -> u64 {
     let lasts = |ctas| {
         let record: RunRecord = on_one_sm(&[], ctas);
         record.kernels[0].end_s - record.kernels[0].start_s
     };
-    let empty = ctas().iter().map(|_| Cta::new().warp(|_| {})).collect();
+    let empty = ctas().iter().map(|_| CtaBuilder::new().warp(|_| {})).collect();
     ((lasts(ctas()) - lasts(empty)) * 1e9).round() as u64
 }
 
-fn warps(count: usize, write: impl Fn(&mut Warp<'_>) + Copy) -> impl Fn() -> Vec<Cta> {
-    move || vec![(0..count).fold(Cta::new(), |cta, _| cta.warp(write))]
+fn warps(count: usize, write: impl Fn(&mut WarpBuilder<'_>) + Copy) -> impl Fn() -> Vec<CtaBuilder> {
+    move || vec![(0..count).fold(CtaBuilder::new(), |cta, _| cta.warp(write))]
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn chains_side_by_side_shorten_the_path_until_issue_bounds_it() {
 
 #[test]
 fn a_chain_on_a_loaded_value_starts_when_that_arrives() {
-    let load = |warp: &mut Warp<'_>| _ = warp.load([0], Order::WEAK);
+    let load = |warp: &mut WarpBuilder<'_>| _ = warp.load([0], Order::WEAK);
     let chain = |count| {
         cycles(warps(1, move |warp| {
             load(warp);

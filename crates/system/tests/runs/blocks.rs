@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::BrokenRule;
-use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines, WarpBuilder};
 use tombolo_system::host::BlocksRecord;
 use tombolo_system::run::run_checked;
 use tombolo_system::{RunRecord, RunSpec};
@@ -27,30 +27,30 @@ fn umh(settings: &[&str]) -> DesignConfig {
 }
 
 /// A kernel with four CTAs; each CTA in `active` runs one warp.
-fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 4];
+fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 4];
     for gpu in active {
-        ctas[gpu] = Cta::new().warp(|warp| write(gpu, warp));
+        ctas[gpu] = CtaBuilder::new().warp(|warp| write(gpu, warp));
     }
     ctas
 }
 
 /// Reads each line in the range once.
-fn reads(gpu: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
+fn reads(gpu: usize, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
     kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 
 /// Writes each line in the range completely.
-fn writes(gpu: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
+fn writes(gpu: usize, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
     kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.write([line])))
 }
 
-fn program(kernels: Vec<Vec<Cta>>, host: &[(u32, HostLines)]) -> Arc<Directed> {
-    Directed::of_arrays(LineSize::B128, kernels, &[("data", 0..64 * BLOCK)], host)
+fn program(kernels: Vec<Vec<CtaBuilder>>, host: &[(u32, HostLines)]) -> Arc<DirectedProgram> {
+    DirectedProgram::of_arrays(LineSize::B128, kernels, &[("data", 0..64 * BLOCK)], host)
 }
 
 /// Runs a program, with and without values, on one thread and on two, and checks that all results are equal.
-fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
+fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<DirectedProgram>) -> RunRecord {
     let [one, _] = common::held(machine, design, program);
     one
 }
@@ -299,9 +299,9 @@ fn a_gpu_that_fetches_what_the_host_wrote_gets_lines_of_its_cache_that_are_dirty
     let writes = std::iter::once(0..blocks_written * 4096).collect();
     let written = tombolo_types::HostPhase { reads: Vec::new(), writes };
     let lines = 0..blocks_written * BLOCK;
-    let read = Cta::sharing(lines.clone(), 32, |warp, line| _ = warp.read([line]));
-    let program = Directed::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
-        .between(written, tombolo_types::HostPhase::default());
+    let read = CtaBuilder::sharing(lines.clone(), 32, |warp, line| _ = warp.read([line]));
+    let program = DirectedProgram::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
+        .with_host_phases(written, tombolo_types::HostPhase::default());
     let record = simulate(&machine, &umh(&[]), &program);
     let (of, memory) = (blocks(&record), record.host_memory.expect("the host takes part"));
     assert_eq!(of.fetched, blocks_written);
@@ -321,9 +321,10 @@ fn fetched_per_second(settings: &[&str]) -> f64 {
     let lines = 0..written / 4096 * BLOCK;
     // One line in each block, 32 blocks per instruction: requests to the host wait in parallel.
     let blocks_of = |warp: u64| (0..32).map(move |block| (32 * warp + block) * BLOCK);
-    let read = (0..written / 4096 / 32).fold(Cta::new(), |cta, own| cta.warp(|warp| _ = warp.read(blocks_of(own))));
-    let program = Directed::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
-        .between(host, tombolo_types::HostPhase::default());
+    let read =
+        (0..written / 4096 / 32).fold(CtaBuilder::new(), |cta, own| cta.warp(|warp| _ = warp.read(blocks_of(own))));
+    let program = DirectedProgram::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
+        .with_host_phases(host, tombolo_types::HostPhase::default());
     let record = simulate(&machine, &umh(&[]), &program);
     assert_eq!(blocks(&record).from_peers, written / 4096, "the host's cache answers for all: {:?}", blocks(&record));
     written as f64 / (record.kernels[0].end_s - record.kernels[0].start_s)
@@ -361,13 +362,13 @@ fn requests_of_a_block_keep_their_order_where_registers_and_places_are_few() {
     let machine = machine(&["l2.mshrs=3", "l2.slices=1", "l2.bytes=1MiB", "stack.bytes=16KiB"]);
     // Every warp has a private line in every block.
     let strong = Order::relaxed(Scope::Gpu);
-    let touches = |warp: &mut Warp<'_>, own: u64| {
+    let touches = |warp: &mut WarpBuilder<'_>, own: u64| {
         for turn in 0..64 {
             let line = (13 * turn + 7 * own) % 64 * BLOCK + own;
             warp.write([line]).load([line], strong);
         }
     };
-    let cta = (0..32).fold(Cta::new(), |cta, own| cta.warp(|warp| touches(warp, own)));
+    let cta = (0..32).fold(CtaBuilder::new(), |cta, own| cta.warp(|warp| touches(warp, own)));
     let program = program(vec![vec![cta]], &[]);
     simulate(&machine, &umh(&[]), &program);
     let spec = RunSpec { machine, design: umh(&[]), program, pages: None, threads: 1 };
@@ -389,8 +390,8 @@ fn a_host_that_waits_for_its_own_rate_is_called_once_for_each_access() {
 fn neighbouring_ctas_of_a_turn_share_blocks() {
     let machine = machine(&[]);
     // Eight lines per CTA, that is four CTAs per block.
-    let ctas: Vec<Cta> =
-        (0..64).map(|cta| Cta::sharing(8 * cta..8 * cta + 8, 1, |warp, line| _ = warp.write([line]))).collect();
+    let ctas: Vec<CtaBuilder> =
+        (0..64).map(|cta| CtaBuilder::sharing(8 * cta..8 * cta + 8, 1, |warp, line| _ = warp.write([line]))).collect();
     let fetched = |chunk: u32| {
         let design = umh(&[&format!("scheduling.cta_chunk={chunk}")]);
         blocks(&simulate(&machine, &design, &program(vec![ctas.clone()], &[]))).fetched

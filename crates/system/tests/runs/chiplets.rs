@@ -3,7 +3,7 @@
 use crate::common::design;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::energy::Energy;
 use tombolo_system::{RunRecord, RunSpec, run};
 
@@ -14,17 +14,17 @@ fn machine(name: &str, settings: &[&str]) -> Arc<MachineConfig> {
 }
 
 /// Four CTAs, one per chiplet; the CTA on chiplet `active` chases through `lines`, `passes` times.
-fn chase(active: usize, lines: u64, passes: u64) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 4];
-    ctas[active] = Cta::new().warp(|warp| {
+fn chase(active: usize, lines: u64, passes: u64) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 4];
+    ctas[active] = CtaBuilder::new().warp(|warp| {
         (0..lines * passes).for_each(|step| _ = warp.read([step % lines]));
     });
     ctas
 }
 
-fn simulate(machine: &Arc<MachineConfig>, design_name: &str, kernels: Vec<Vec<Cta>>) -> RunRecord {
+fn simulate(machine: &Arc<MachineConfig>, design_name: &str, kernels: Vec<Vec<CtaBuilder>>) -> RunRecord {
     let design = design(design_name, &[]);
-    let program = Directed::of_lines(machine.line, kernels);
+    let program = DirectedProgram::of_lines(machine.line, kernels);
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 1 };
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -73,16 +73,16 @@ fn a_load_from_the_l3_takes_330_cycles_and_from_a_remote_one_451() {
 }
 
 /// Four CTAs, one per chiplet; only the first, `first`, does any work.
-fn on_the_first(first: Cta) -> Vec<Vec<Cta>> {
-    vec![std::iter::once(first).chain(std::iter::repeat_with(Cta::new)).take(4).collect()]
+fn on_the_first(first: CtaBuilder) -> Vec<Vec<CtaBuilder>> {
+    vec![std::iter::once(first).chain(std::iter::repeat_with(CtaBuilder::new)).take(4).collect()]
 }
 
 /// A line written on its home.
-fn write() -> Vec<Vec<Cta>> {
-    on_the_first(Cta::new().warp(|warp| _ = warp.write([0])))
+fn write() -> Vec<Vec<CtaBuilder>> {
+    on_the_first(CtaBuilder::new().warp(|warp| _ = warp.write([0])))
 }
 
-fn flits(design: &str, kernels: Vec<Vec<Cta>>) -> (u64, u64, u64) {
+fn flits(design: &str, kernels: Vec<Vec<CtaBuilder>>) -> (u64, u64, u64) {
     let flits = simulate(&machine("chiplet-4", &[]), design, kernels).traffic_flits.expect("there is an L3");
     (flits.l1_l2, flits.l2_l3, flits.remote)
 }
@@ -102,7 +102,7 @@ fn a_written_line_is_five_flits_to_the_l2_and_as_many_on_where_a_boundary_flushe
 }
 
 /// Energy for a program on the machine with `settings`.
-fn energy(settings: &[&str], design: &str, kernels: Vec<Vec<Cta>>) -> Energy {
+fn energy(settings: &[&str], design: &str, kernels: Vec<Vec<CtaBuilder>>) -> Energy {
     simulate(&machine("chiplet-4", settings), design, kernels).energy_pj
 }
 
@@ -161,7 +161,7 @@ fn fills_and_write_backs_of_an_l2_are_charged_where_the_machine_says_so() {
 
 #[test]
 fn the_scratchpad_is_charged_by_the_pass() {
-    let passes = on_the_first(Cta::new().warp(|warp| _ = warp.scratchpad(3)));
+    let passes = on_the_first(CtaBuilder::new().warp(|warp| _ = warp.scratchpad(3)));
     let energy = energy(&[], "viper", passes);
     assert_eq!(energy, Energy { l1i: 10.0, scratchpad: 480.0, ..Energy::default() });
 }
@@ -170,7 +170,7 @@ fn the_scratchpad_is_charged_by_the_pass() {
 fn kernel_s(settings: &[&str]) -> f64 {
     let machine = machine("chiplet-4", settings);
     let design = design("software-flat", &["design.l2_write=back"]);
-    let program = Directed::of_lines(machine.line, write());
+    let program = DirectedProgram::of_lines(machine.line, write());
     let record = run(&RunSpec { machine, design, program, pages: None, threads: 1 }).expect("it runs");
     record.kernels[0].end_s - record.kernels[0].start_s
 }

@@ -4,7 +4,7 @@ use crate::common::{apart, design};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::paging::CopiesRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::LineSize;
@@ -13,12 +13,12 @@ use tombolo_types::LineSize;
 const PAGE: u64 = 512;
 const GPUS: u64 = 4;
 
-fn spec(machine: &Arc<MachineConfig>, name: &str, settings: &[&str], program: &Arc<Directed>) -> RunSpec {
+fn spec(machine: &Arc<MachineConfig>, name: &str, settings: &[&str], program: &Arc<DirectedProgram>) -> RunSpec {
     let (machine, design, program) = (Arc::clone(machine), design(name, settings), Arc::clone(program));
     RunSpec { machine, design, program, pages: None, threads: 1 }
 }
 
-fn simulate(name: &str, program: &Arc<Directed>) -> RunRecord {
+fn simulate(name: &str, program: &Arc<DirectedProgram>) -> RunRecord {
     run(&spec(&apart(GPUS, &[]), name, &[], program)).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -31,19 +31,19 @@ fn part(gpu: u64) -> Range<u64> {
     gpu * PAGE..(gpu + 1) * PAGE
 }
 
-fn over(kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
-    Directed::of_arrays(LineSize::B128, kernels, &[("x", 0..GPUS * PAGE)], &[])
+fn over(kernels: Vec<Vec<CtaBuilder>>) -> Arc<DirectedProgram> {
+    DirectedProgram::of_arrays(LineSize::B128, kernels, &[("x", 0..GPUS * PAGE)], &[])
 }
 
 /// Each GPU writes its part.
-fn writing() -> Vec<Cta> {
-    (0..GPUS).map(|gpu| Cta::sharing(part(gpu), 8, |w, line| _ = w.write([line]))).collect()
+fn writing() -> Vec<CtaBuilder> {
+    (0..GPUS).map(|gpu| CtaBuilder::sharing(part(gpu), 8, |w, line| _ = w.write([line]))).collect()
 }
 
 /// Each GPU reads its part and `halo` lines on either side.
-fn reading(halo: u64) -> Vec<Cta> {
+fn reading(halo: u64) -> Vec<CtaBuilder> {
     let lines = |gpu| part(gpu).start.saturating_sub(halo)..(part(gpu).end + halo).min(GPUS * PAGE);
-    let cta = |gpu: u64| Cta::new().warp(|w| lines(gpu).for_each(|line| _ = w.read([line])));
+    let cta = |gpu: u64| CtaBuilder::new().warp(|w| lines(gpu).for_each(|line| _ = w.read([line])));
     (0..GPUS).map(cta).collect()
 }
 
@@ -76,7 +76,8 @@ fn who_has_ended_sends_while_others_run() {
     // One GPU has four times as much work as the others; their copies end before its kernel part does.
     let writing = |gpu: u64| {
         let rounds = if gpu == 0 { 4 } else { 1 };
-        Cta::new().warp(|w| (0..rounds).for_each(|_| part(gpu).for_each(|line| _ = w.read([line]).write([line]))))
+        CtaBuilder::new()
+            .warp(|w| (0..rounds).for_each(|_| part(gpu).for_each(|line| _ = w.read([line]).write([line]))))
     };
     let program = over(vec![(0..GPUS).map(writing).collect(), reading(PAGE)]);
     let exposed = |settings: &[&str]| {
@@ -105,10 +106,10 @@ fn what_nobody_reads_is_not_needed() {
 fn the_bound_takes_the_time_of_its_slowest_gpu() {
     let uneven = |gpu: u64| {
         let lines = part(gpu).start..part(gpu).start + if gpu == 2 { PAGE } else { 64 };
-        Cta::sharing(lines, 8, |w, line| _ = w.read([line]).write([line]))
+        CtaBuilder::sharing(lines, 8, |w, line| _ = w.read([line]).write([line]))
     };
     let bound = simulate("infinite-bandwidth", &over(vec![(0..GPUS).map(uneven).collect()]));
-    let alone = |gpu: u64| if gpu == 2 { uneven(gpu) } else { Cta::new() };
+    let alone = |gpu: u64| if gpu == 2 { uneven(gpu) } else { CtaBuilder::new() };
     let slowest = simulate("infinite-bandwidth", &over(vec![(0..GPUS).map(alone).collect()]));
     assert_eq!((copies(&bound).calls, sent(&bound)), (0, 0));
     assert_eq!(bound.time_s, slowest.time_s);
@@ -139,7 +140,7 @@ fn a_page_used_from_afar_costs_no_fault_and_one_request_and_answer_a_line() {
 #[test]
 fn a_page_that_one_gpu_alone_uses_moves_there_before_the_kernel() {
     // Every GPU writes its part; then only the next GPU reads it.
-    let next = (0..GPUS).map(|gpu| Cta::sharing(part((gpu + 1) % GPUS), 8, |w, line| _ = w.read([line])));
+    let next = (0..GPUS).map(|gpu| CtaBuilder::sharing(part((gpu + 1) % GPUS), 8, |w, line| _ = w.read([line])));
     let record = simulate("unified-memory-hints", &over(vec![writing(), next.collect()]));
     let paging = record.paging.expect("pages move");
     assert_eq!((paging.faults, paging.prefetched_bytes), (0, GPUS * PAGE * 128));
@@ -149,9 +150,11 @@ fn a_page_that_one_gpu_alone_uses_moves_there_before_the_kernel() {
 #[test]
 fn loads_find_the_latest_writer_and_cross_once_per_miss() {
     // GPU 3 writes the first page, which GPU 0 has touched first; then all GPUs read it.
-    let first = (0..GPUS).map(|gpu| if gpu == 0 { Cta::new().warp(|w| _ = w.read([0])) } else { Cta::new() });
-    let writer = |gpu| if gpu == 3 { Cta::sharing(part(0), 8, |w, line| _ = w.write([line])) } else { Cta::new() };
-    let all = (0..GPUS).map(|_| Cta::sharing(part(0), 8, |w, line| _ = w.read([line]).read([line])));
+    let first =
+        (0..GPUS).map(|gpu| if gpu == 0 { CtaBuilder::new().warp(|w| _ = w.read([0])) } else { CtaBuilder::new() });
+    let writer =
+        |gpu| if gpu == 3 { CtaBuilder::sharing(part(0), 8, |w, line| _ = w.write([line])) } else { CtaBuilder::new() };
+    let all = (0..GPUS).map(|_| CtaBuilder::sharing(part(0), 8, |w, line| _ = w.read([line]).read([line])));
     let program = over(vec![first.collect(), (0..GPUS).map(writer).collect(), all.collect()]);
     let record = simulate("remote-demand-loads", &program);
     assert_eq!(sent(&record), (GPUS - 1) * PAGE * (16 + 128 + 16), "its own loads stay, stores are local");
@@ -175,11 +178,11 @@ fn every_way_is_the_same_at_every_thread_count() {
 #[test]
 fn what_moves_before_a_slow_launch_is_no_part_of_the_region() {
     // The first page has two writers and belongs to one of them; it moves to its only reader before the first kernel.
-    let load = || Cta::new().warp(|w| _ = w.read([0]));
-    let reader = (0..GPUS).map(|gpu| if gpu == 0 { load() } else { Cta::new() });
+    let load = || CtaBuilder::new().warp(|w| _ = w.read([0]));
+    let reader = (0..GPUS).map(|gpu| if gpu == 0 { load() } else { CtaBuilder::new() });
     let writers = (0..GPUS).map(|gpu| match gpu {
-        1 | 2 => Cta::new().warp(|w| _ = w.write([gpu])),
-        _ => Cta::new(),
+        1 | 2 => CtaBuilder::new().warp(|w| _ = w.write([gpu])),
+        _ => CtaBuilder::new(),
     });
     let program = over(vec![reader.collect(), writers.collect()]);
     let record = run(&spec(&apart(GPUS, &["host.launch_latency=1ms"]), "unified-memory-hints", &[], &program));

@@ -2,14 +2,14 @@
 
 use crate::common::{DESIGNS, design, machine, simulate_on};
 use std::sync::Arc;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
 /// Sixteen CTAs that read a shared array, write neighbouring lines, and synchronise at every scope.
-fn traffic() -> Arc<Directed> {
+fn traffic() -> Arc<DirectedProgram> {
     let cta = |id: u64| {
-        let mut cta = Cta::new();
+        let mut cta = CtaBuilder::new();
         for warp in 0..4 {
             let seed = id * 4 + warp;
             cta = cta.warp(|w| {
@@ -24,7 +24,7 @@ fn traffic() -> Arc<Directed> {
         }
         cta
     };
-    Directed::new((0..3).map(|_| (0..16).map(cta).collect()).collect())
+    DirectedProgram::new((0..3).map(|_| (0..16).map(cta).collect()).collect())
 }
 
 #[test]

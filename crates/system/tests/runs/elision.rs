@@ -5,9 +5,9 @@ use crate::common::design;
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, HostLines};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines};
 use tombolo_system::elision::{BoundaryRecord, ElisionRecord};
-use tombolo_system::{RunRecord, RunSpec, run_checked, run_logged};
+use tombolo_system::{RunRecord, RunSpec, run_checked, run_with_boundaries};
 use tombolo_types::Mask;
 
 const CHIPLETS: u64 = 4;
@@ -28,45 +28,49 @@ fn page(array: u64, chiplet: u64) -> Range<u64> {
 }
 
 /// Four CTAs, one per chiplet, with the instructions that `each` adds for the chiplet.
-fn kernel(each: impl Fn(u64, &mut tombolo_system::directed::Warp<'_>)) -> Vec<Cta> {
-    (0..CHIPLETS).map(|chiplet| Cta::new().warp(|warp| each(chiplet, warp))).collect()
+fn kernel(each: impl Fn(u64, &mut tombolo_system::directed::WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    (0..CHIPLETS).map(|chiplet| CtaBuilder::new().warp(|warp| each(chiplet, warp))).collect()
 }
 
 /// A kernel in which only chiplet `active` works.
-fn on(active: u64, each: impl Fn(&mut tombolo_system::directed::Warp<'_>)) -> Vec<Cta> {
-    let cta = |chiplet| if chiplet == active { Cta::new().warp(&each) } else { Cta::new() };
+fn on(active: u64, each: impl Fn(&mut tombolo_system::directed::WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    let cta = |chiplet| if chiplet == active { CtaBuilder::new().warp(&each) } else { CtaBuilder::new() };
     (0..CHIPLETS).map(cta).collect()
 }
 
 /// Writes lines one by one.
-fn write(warp: &mut tombolo_system::directed::Warp<'_>, lines: Range<u64>) {
+fn write(warp: &mut tombolo_system::directed::WarpBuilder<'_>, lines: Range<u64>) {
     lines.for_each(|line| _ = warp.write([line]));
 }
 
 /// Reads lines one by one.
-fn read(warp: &mut tombolo_system::directed::Warp<'_>, lines: Range<u64>) {
+fn read(warp: &mut tombolo_system::directed::WarpBuilder<'_>, lines: Range<u64>) {
     lines.for_each(|line| _ = warp.read([line]));
 }
 
 type Arrays<'a> = &'a [(&'a str, Range<u64>)];
 
-fn spec(machine: &Arc<MachineConfig>, (name, settings): (&str, &[&str]), program: Arc<Directed>) -> RunSpec {
+fn spec(machine: &Arc<MachineConfig>, (name, settings): (&str, &[&str]), program: Arc<DirectedProgram>) -> RunSpec {
     let design = design(name, settings);
     RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 1 }
 }
 
 fn logged(
     named: (&str, &[&str]),
-    kernels: Vec<Vec<Cta>>,
+    kernels: Vec<Vec<CtaBuilder>>,
     arrays: Arrays<'_>,
     host: &[(u32, HostLines)],
 ) -> (RunRecord, Vec<BoundaryRecord>) {
     let machine = machine(&[]);
-    let program = Directed::of_arrays(machine.line, kernels, arrays, host);
-    run_logged(&spec(&machine, named, program)).unwrap_or_else(|error| panic!("{error}"))
+    let program = DirectedProgram::of_arrays(machine.line, kernels, arrays, host);
+    run_with_boundaries(&spec(&machine, named, program)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn ran(design: &str, kernels: Vec<Vec<Cta>>, arrays: Arrays<'_>) -> (RunRecord, ElisionRecord, Vec<BoundaryRecord>) {
+fn ran(
+    design: &str,
+    kernels: Vec<Vec<CtaBuilder>>,
+    arrays: Arrays<'_>,
+) -> (RunRecord, ElisionRecord, Vec<BoundaryRecord>) {
     let (record, boundaries) = logged((design, &[]), kernels, arrays, &[]);
     let elision = record.elision.clone().expect("it is logged");
     (record, elision, boundaries)
@@ -116,7 +120,7 @@ fn a_producer_is_flushed_once_and_keeps_clean_copies() {
 fn an_invalidation_keeps_what_its_module_has_written_since() {
     // Chiplet 0 writes b while chiplet 1 writes a; chiplet 0 has copies from a.
     let (a, b) = (0..PAGE, PAGE..PAGE + 10);
-    let both = |chiplet: u64, warp: &mut tombolo_system::directed::Warp<'_>| match chiplet {
+    let both = |chiplet: u64, warp: &mut tombolo_system::directed::WarpBuilder<'_>| match chiplet {
         0 => write(warp, b.clone()),
         1 => write(warp, a.clone()),
         _ => {}
@@ -170,7 +174,7 @@ fn labels_of_modes_alone_elide_nothing_of_what_is_written() {
 
 /// Each chiplet writes its page in the target array and reads its page in the source array, plus a halo line from each
 /// neighbour; the arrays swap after each step.
-fn ping_pong(steps: u64) -> Vec<Vec<Cta>> {
+fn ping_pong(steps: u64) -> Vec<Vec<CtaBuilder>> {
     let all = 4 * PAGE;
     let step = |at: u64| {
         let (from, to) = if at.is_multiple_of(2) { (0, all) } else { (all, 0) };
@@ -215,8 +219,8 @@ fn stores_reach_memory_each_time_under_nhcc_once_a_kernel_under_viper_and_once_i
         let kernels = (0..kernels).map(|_| step()).collect();
         // No store waits in memory for another store to its line.
         let machine = machine(&["dram.write_queue=2"]);
-        let program = Directed::of_arrays(machine.line, kernels, &[("a", 0..4 * PAGE)], &[]);
-        let logged = run_logged(&spec(&machine, (name, settings), program));
+        let program = DirectedProgram::of_arrays(machine.line, kernels, &[("a", 0..4 * PAGE)], &[]);
+        let logged = run_with_boundaries(&spec(&machine, (name, settings), program));
         let (record, _) = logged.unwrap_or_else(|error| panic!("{error}"));
         (record.coherence["memory_write_bytes"], record.dram.write_bytes)
     };
@@ -236,8 +240,8 @@ fn remote_reads_cross_each_time_under_the_text_and_once_where_an_l2_caches_them(
         let all = std::iter::once(first).chain((0..kernels).map(|_| twice())).collect();
         // An L1 with a single line: no second read hits.
         let machine = machine(&["l1.bytes=64B", "l1.ways=1"]);
-        let program = Directed::of_arrays(machine.line, all, &[("a", 0..PAGE)], &[]);
-        let (record, _) = run_logged(&spec(&machine, (name, settings), program)).expect("it runs");
+        let program = DirectedProgram::of_arrays(machine.line, all, &[("a", 0..PAGE)], &[]);
+        let (record, _) = run_with_boundaries(&spec(&machine, (name, settings), program)).expect("it runs");
         record.traffic_flits.expect("there is an L3").remote
     };
     // A request with one flit, a reply with five.
@@ -250,7 +254,7 @@ fn remote_reads_cross_each_time_under_the_text_and_once_where_an_l2_caches_them(
 
 #[test]
 fn a_launch_takes_what_the_command_processor_takes() {
-    let empty = || vec![Cta::new(); 4];
+    let empty = || vec![CtaBuilder::new(); 4];
     let cycle = 1.0 / 1.801e9;
     let times =
         |name: &str, kernels, host: &[(u32, HostLines)]| logged((name, &[]), kernels, &[("a", 0..PAGE)], host).0;
@@ -327,14 +331,14 @@ fn what_the_host_reads_is_released_and_what_it_writes_is_read_anew() {
 #[test]
 fn a_line_that_all_write_in_part_is_read_right() {
     let quarter = |chiplet: u64| Mask(0b1111 << (4 * chiplet));
-    let each = |chiplet, warp: &mut tombolo_system::directed::Warp<'_>| {
+    let each = |chiplet, warp: &mut tombolo_system::directed::WarpBuilder<'_>| {
         warp.store([0], quarter(chiplet), tombolo_types::Order::WEAK);
     };
     let all =
         || vec![kernel(each), kernel(|_, warp| read(warp, 0..1)), kernel(each), kernel(|_, warp| read(warp, 0..1))];
     for named in [("cpelide", ""), ("cpelide-home-aware", ""), ("viper-cached", "elision=cpelide")] {
         let machine = machine(&[]);
-        let program = Directed::of_arrays(machine.line, all(), &[("a", 0..1)], &[]);
+        let program = DirectedProgram::of_arrays(machine.line, all(), &[("a", 0..1)], &[]);
         let settings: Vec<&str> = [named.1].into_iter().filter(|setting| !setting.is_empty()).collect();
         let record = run_checked(&spec(&machine, (named.0, &settings), program), None).expect("it runs");
         let check = record.check.expect("it is checked");
@@ -369,7 +373,7 @@ fn a_directory_leaves_nothing_to_invalidate_and_a_wait_to_elide() {
 fn a_label_that_lacks_an_array_is_seen() {
     let kernels = vec![on(0, |warp| write(warp, 0..4)), on(1, |warp| read(warp, 0..4))];
     let machine = machine(&[]);
-    let program = Directed::of_arrays(machine.line, kernels, &[("a", 0..PAGE), ("b", PAGE..2 * PAGE)], &[]);
+    let program = DirectedProgram::of_arrays(machine.line, kernels, &[("a", 0..PAGE), ("b", PAGE..2 * PAGE)], &[]);
     let checked = |drop: &str| {
         let drop = format!("elision.drop={drop}");
         let spec = spec(&machine, ("cpelide", &[drop.as_str()]), Arc::clone(&program));
@@ -385,11 +389,11 @@ fn a_label_that_lacks_an_array_is_seen() {
 
 #[test]
 fn one_chiplet_is_as_fast_as_one_piece_where_the_table_takes_no_time() {
-    let step = || vec![Cta::new().warp(|warp| _ = (read(warp, 0..PAGE), write(warp, 0..PAGE)))];
+    let step = || vec![CtaBuilder::new().warp(|warp| _ = (read(warp, 0..PAGE), write(warp, 0..PAGE)))];
     let machine = machine(&["topology.modules_per_gpu=1", "host.table_latency=0us"]);
     let kernels = |name: &str| {
-        let program = Directed::of_arrays(machine.line, vec![step(), step(), step()], &[("a", 0..PAGE)], &[]);
-        let (record, _) = run_logged(&spec(&machine, (name, &[]), program)).expect("it runs");
+        let program = DirectedProgram::of_arrays(machine.line, vec![step(), step(), step()], &[("a", 0..PAGE)], &[]);
+        let (record, _) = run_with_boundaries(&spec(&machine, (name, &[]), program)).expect("it runs");
         let elision = record.elision.clone().expect("it is logged");
         (record.kernels.iter().map(|kernel| kernel.ctas).sum::<u64>(), elision.flushes, elision.invalidations)
     };

@@ -4,7 +4,7 @@
 use crate::common::design;
 use crate::common::eight::{FAR, LINES, machine, program, simulate, stores};
 use std::sync::Arc;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::Order;
 
@@ -49,10 +49,10 @@ fn links_from_each_to_each_do_not_meet_even_at_one_gpu() {
 fn an_idle_load_takes_the_latency_whatever_the_shape() {
     let time = |shape: &str| {
         let chain = |gpu: u64| match gpu {
-            0 => Cta::new().warp(|warp| {
+            0 => CtaBuilder::new().warp(|warp| {
                 (0..100).for_each(|line| _ = warp.load([6 * FAR + line], Order::WEAK).use_result(1));
             }),
-            _ => Cta::new(),
+            _ => CtaBuilder::new(),
         };
         let settings = [shape, "gpu_link.rate=infinite"];
         let record = simulate(&settings, &[], program(chain)).expect("a machine that the design fits");
@@ -67,7 +67,7 @@ fn every_shape_gives_the_same_result_at_any_number_of_threads() {
     for shape in [SHARED, PAIRS, "fabric.shape=switch", "fabric.shape=tree"] {
         let of = |threads| {
             let program = program(|gpu| {
-                Cta::new().warp(|warp| {
+                CtaBuilder::new().warp(|warp| {
                     (0..200).for_each(|line| {
                         _ = warp.read([(gpu * 3 + 5) % 8 * FAR + line]).write([(gpu + 3) % 8 * FAR + line])
                     });
@@ -86,7 +86,7 @@ fn every_shape_gives_the_same_result_at_any_number_of_threads() {
 #[test]
 fn their_lanes_do_not_turn() {
     for shape in [SHARED, PAIRS] {
-        let refused = simulate(&[shape, "gpu_link.lanes=8"], &["links=turning"], program(|_| Cta::new()));
+        let refused = simulate(&[shape, "gpu_link.lanes=8"], &["links=turning"], program(|_| CtaBuilder::new()));
         assert!(refused.is_err_and(|error| error.to_string().contains("fabric.shape is ")), "{shape}");
     }
 }
@@ -101,8 +101,8 @@ fn a_host_that_no_design_uses_changes_nothing() {
             (machine.host_directory, machine.host_link) = (None, None);
         }
         assert_eq!(machine.coherent_host().is_some(), has_host);
-        let touch = |gpu: u64| Cta::new().warp(|warp| _ = warp.write([gpu * FAR]).read([(gpu + 1) % 8 * FAR]));
-        let program = Directed::new(vec![(0..8).map(touch).collect(), (0..8).map(touch).collect()]);
+        let touch = |gpu: u64| CtaBuilder::new().warp(|warp| _ = warp.write([gpu * FAR]).read([(gpu + 1) % 8 * FAR]));
+        let program = DirectedProgram::new(vec![(0..8).map(touch).collect(), (0..8).map(touch).collect()]);
         let (machine, design) = (Arc::new(machine), design("numa-memory-side", &[]));
         run(&RunSpec { machine, design, program, pages: None, threads: 1 }).expect("it runs")
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
-use tombolo_system::survey::{Launch, Reader, survey, touches};
+use tombolo_system::survey::{Reader, SurveyedLaunch, survey, touches};
 use tombolo_system::{RunSpec, place, run};
 use tombolo_types::stream::{CtaStream, Program};
 use tombolo_types::{Line, ModuleId};
@@ -21,7 +21,7 @@ struct RemoteLines<'a> {
 }
 
 impl Reader for RemoteLines<'_> {
-    fn launch(&mut self, _: Launch) -> bool {
+    fn launch(&mut self, _: SurveyedLaunch) -> bool {
         true
     }
 

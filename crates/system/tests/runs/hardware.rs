@@ -4,7 +4,7 @@ use crate::common;
 use std::path::Path;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::stream::{AtomicResult, Program};
 use tombolo_types::{Mask, Order, Scope};
@@ -45,8 +45,11 @@ fn links_that_a_machine_lacks_change_nothing() {
     ] {
         let [plain, set] = [&[][..], lacks].map(|settings| traced("empty-kernel", &machine(name, settings), design));
         assert_eq!((set.digest, set.cycles), (plain.digest, plain.cycles), "{name}");
-        let program =
-            || Directed::new(vec![(0..32).map(|id| Cta::new().warp(|w| _ = w.read([id, 64]).write([id]))).collect()]);
+        let program = || {
+            DirectedProgram::new(vec![
+                (0..32).map(|id| CtaBuilder::new().warp(|w| _ = w.read([id, 64]).write([id]))).collect(),
+            ])
+        };
         let [plain, set] = [&[][..], lacks].map(|settings| simulate(&machine(name, settings), design, program()));
         assert_eq!((set.digest, set.cycles), (plain.digest, plain.cycles), "{name}");
     }
@@ -83,8 +86,8 @@ fn a_stream_of_stores_runs_at_the_rate_at_which_memory_takes_what_is_evicted() {
     let line = machine.line.bytes();
     // Thirty times the L2, written once by 512 warps.
     let each = 30 * machine.l2.bytes / line / 512;
-    let warp = |id: u64| Cta::new().warp(|warp| (0..each).for_each(|index| _ = warp.write([id * each + index])));
-    let record = simulate(&machine, "v100", Directed::new(vec![(0..512).map(warp).collect()]));
+    let warp = |id: u64| CtaBuilder::new().warp(|warp| (0..each).for_each(|index| _ = warp.write([id * each + index])));
+    let record = simulate(&machine, "v100", DirectedProgram::new(vec![(0..512).map(warp).collect()]));
     assert_eq!(record.dram.write_bytes, 29 * machine.l2.bytes, "the L2 keeps the rest");
     let share = record.dram.write_bytes as f64 / record.gpus[0].busy_s / machine.dram.rate.0 as f64;
     assert!((0.9..=1.0).contains(&share), "{share} of the rate of memory");
@@ -97,9 +100,9 @@ fn a_stream_of_loads_runs_at_the_rate_of_memory() {
     let (warps, each) = (1280, 12 * 32);
     let warp = |id: u64| {
         let part = id * each..(id + 1) * each;
-        Cta::new().warp(|warp| part.step_by(32).for_each(|line| _ = warp.read(line..line + 32)))
+        CtaBuilder::new().warp(|warp| part.step_by(32).for_each(|line| _ = warp.read(line..line + 32)))
     };
-    let record = simulate(&machine, "v100", Directed::new(vec![(0..warps).map(warp).collect()]));
+    let record = simulate(&machine, "v100", DirectedProgram::new(vec![(0..warps).map(warp).collect()]));
     assert_eq!(record.dram.read_bytes, warps * each * machine.line.bytes());
     let share = record.dram.read_bytes as f64 / record.gpus[0].busy_s / machine.dram.rate.0 as f64;
     assert!((0.9..=1.0).contains(&share), "{share} of the rate of memory: {:?}, {:?}", record.dram, record.utilization);
@@ -117,10 +120,10 @@ fn a_cta_barrier_waits_for_the_loads_before_it() {
     // The first warp's load takes 20 us in memory; no instruction uses its result, and both warps meet at a barrier.
     let time = |latency: &str| {
         let machine = machine("v100", &[&format!("dram.base_latency={latency}")]);
-        let cta = Cta::new()
+        let cta = CtaBuilder::new()
             .warp(|w| _ = w.load([64], Order::WEAK).barrier().compute(1))
             .warp(|w| _ = w.barrier().compute(5000));
-        let kernel = simulate(&machine, "v100", Directed::new(vec![vec![cta]])).kernels[0].clone();
+        let kernel = simulate(&machine, "v100", DirectedProgram::new(vec![vec![cta]])).kernels[0].clone();
         kernel.end_s - kernel.start_s
     };
     let arithmetic = 5000.0 * 2.0 / 1.38e9;
@@ -133,18 +136,18 @@ fn results_of_atomics_come_back_by_the_gpu_home() {
     // A `.sys` atomic from module 4, on GPU 1, to a line homed at module 0: the request passes through the GPU home,
     // and so does its result.
     let run = |design: &str| {
-        let alone = |module: usize, cta: Cta| {
-            let mut ctas = vec![Cta::new(); 16];
+        let alone = |module: usize, cta: CtaBuilder| {
+            let mut ctas = vec![CtaBuilder::new(); 16];
             ctas[module] = cta;
             ctas
         };
         let order = Order::relaxed(Scope::Sys);
         let lines = 0..64;
-        let place = Cta::new().warp(|w| lines.clone().for_each(|line| _ = w.read([line])));
-        let atomics = Cta::new().warp(|w| {
+        let place = CtaBuilder::new().warp(|w| lines.clone().for_each(|line| _ = w.read([line])));
+        let atomics = CtaBuilder::new().warp(|w| {
             lines.clone().for_each(|line| _ = w.atomic([line], order, AtomicResult::Returned).use_result(1));
         });
-        let program = Directed::new(vec![alone(0, place), alone(4, atomics)]);
+        let program = DirectedProgram::new(vec![alone(0, place), alone(4, atomics)]);
         let record = simulate(&machine("hmg-4x4", &["topology.sms_per_module=1"]), design, program);
         let kernel = record.kernels[1].clone();
         (record.coherence["atomics"], record.coherence["atomics_passed"], kernel.end_s - kernel.start_s)
@@ -159,9 +162,9 @@ fn results_of_atomics_come_back_by_the_gpu_home() {
 }
 
 /// Cycles for a kernel with these CTAs on a V100, minus the cycles for a lone warp reading a single sector.
-fn beyond_one_sector(ctas: Vec<Cta>) -> u64 {
+fn beyond_one_sector(ctas: Vec<CtaBuilder>) -> u64 {
     let machine = machine("v100", &["sm.clock=1.132GHz"]);
-    let cycles = |ctas| simulate(&machine, "v100", Directed::new(vec![ctas])).cycles;
+    let cycles = |ctas| simulate(&machine, "v100", DirectedProgram::new(vec![ctas])).cycles;
     cycles(ctas) - cycles(vec![reading_sector(0)])
 }
 
@@ -170,14 +173,14 @@ fn sector(index: u32) -> Mask {
     Mask(0xff << (8 * index))
 }
 
-fn reading_sector(index: u32) -> Cta {
-    Cta::new().warp(|warp| _ = warp.read_part([0], sector(index)))
+fn reading_sector(index: u32) -> CtaBuilder {
+    CtaBuilder::new().warp(|warp| _ = warp.read_part([0], sector(index)))
 }
 
 // A sector from DRAM takes 356 cycles there.
 #[test]
 fn sectors_of_one_line_are_independent_reads_of_one_l1() {
-    let warps = (0..4).fold(Cta::new(), |cta, index| cta.warp(|warp| _ = warp.read_part([0], sector(index))));
+    let warps = (0..4).fold(CtaBuilder::new(), |cta, index| cta.warp(|warp| _ = warp.read_part([0], sector(index))));
     let more = beyond_one_sector(vec![warps]);
     assert!(more <= 35, "four warps read a sector each: {more} cycles longer");
 }
@@ -191,13 +194,13 @@ fn sectors_of_one_line_are_independent_reads_of_one_l2() {
 #[test]
 fn a_warp_has_four_sectors_of_each_line_under_way() {
     let lines = 0..32_u64;
-    let loads = |warp: &mut Warp<'_>| {
+    let loads = |warp: &mut WarpBuilder<'_>| {
         for index in 0..4 {
             warp.load_part(lines.clone(), sector(index), Order::WEAK);
         }
         _ = warp.use_result(1).use_result(2).use_result(3).use_result(4);
     };
-    let one = beyond_one_sector(vec![Cta::new().warp(|warp| _ = warp.read_part(lines.clone(), sector(0)))]);
-    let four = beyond_one_sector(vec![Cta::new().warp(loads)]);
+    let one = beyond_one_sector(vec![CtaBuilder::new().warp(|warp| _ = warp.read_part(lines.clone(), sector(0)))]);
+    let four = beyond_one_sector(vec![CtaBuilder::new().warp(loads)]);
     assert!(four <= one + 107, "four loads take {} cycles longer than one", four - one);
 }

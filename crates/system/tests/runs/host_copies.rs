@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, HostLines};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines};
 use tombolo_system::host::PhasesRecord;
 use tombolo_system::paging::CopiesRecord;
 use tombolo_system::run::run_checked;
@@ -46,9 +46,9 @@ fn cuda6() -> DesignConfig {
 }
 
 /// A kernel with a CTA per GPU; each CTA reads the lines in `reads` and writes the lines in `writes`.
-fn kernel(reads: impl Fn(u64) -> Range<u64>, writes: impl Fn(u64) -> Range<u64>) -> Vec<Cta> {
+fn kernel(reads: impl Fn(u64) -> Range<u64>, writes: impl Fn(u64) -> Range<u64>) -> Vec<CtaBuilder> {
     let cta = |gpu: u64| {
-        Cta::new().warp(|warp| {
+        CtaBuilder::new().warp(|warp| {
             reads(gpu).for_each(|line| _ = warp.read([line]));
             writes(gpu).for_each(|line| _ = warp.write([line]));
         })
@@ -71,19 +71,19 @@ fn bytes(lines: Range<u64>) -> Vec<Range<u64>> {
 
 /// A program with these arrays; the host sets up some lines before it and reads some lines at the end.
 fn program(
-    kernels: Vec<Vec<Cta>>,
+    kernels: Vec<Vec<CtaBuilder>>,
     arrays: &[(&str, Range<u64>)],
     host: &[(u32, HostLines)],
     (setup, results): (Range<u64>, Range<u64>),
-) -> Arc<Directed> {
+) -> Arc<DirectedProgram> {
     let setup = HostPhase { reads: Vec::new(), writes: bytes(setup) };
     let results = HostPhase { reads: bytes(results), writes: Vec::new() };
-    Directed::of_arrays(LineSize::B128, kernels, arrays, host).between(setup, results)
+    DirectedProgram::of_arrays(LineSize::B128, kernels, arrays, host).with_host_phases(setup, results)
 }
 
 /// Runs a program, with and without values, on one thread and on two, and checks that all results are equal. The parts
 /// of the run time add up to the total.
-fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
+fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<DirectedProgram>) -> RunRecord {
     let [one, checked] = common::held(machine, design, program);
     assert_whole(&checked);
     one
@@ -164,7 +164,8 @@ fn copies_of_several_gpus_run_side_by_side_and_share_what_is_one_medium() {
 #[test]
 fn even_ranges_leave_ctas_in_turn_the_others_share_of_accesses_remote() {
     let (x, ctas) = (0..GPUS * PAGE, 128);
-    let reading = |cta: u64| Cta::new().warp(|warp| (16 * cta..16 * (cta + 1)).for_each(|line| _ = warp.read([line])));
+    let reading =
+        |cta: u64| CtaBuilder::new().warp(|warp| (16 * cta..16 * (cta + 1)).for_each(|line| _ = warp.read([line])));
     let program = program(vec![(0..ctas).map(reading).collect()], &[("x", x.clone())], &[], (x, 0..0));
     let record = simulate(&machine(&[]), &memcpy(&[]), &program);
     let came: u64 = (0..GPUS).map(|gpu| data(&record, &format!("gpu{gpu}.in"))).sum();
@@ -175,7 +176,7 @@ fn even_ranges_leave_ctas_in_turn_the_others_share_of_accesses_remote() {
 #[test]
 fn pages_in_turn_are_where_ctas_in_turn_use_them_and_cost_no_more_calls() {
     let x = 0..2 * GPUS * PAGE;
-    let reading = |page: u64| Cta::new().warp(|warp| own(page).for_each(|line| _ = warp.read([line])));
+    let reading = |page: u64| CtaBuilder::new().warp(|warp| own(page).for_each(|line| _ = warp.read([line])));
     let program = program(vec![(0..2 * GPUS).map(reading).collect()], &[("x", x.clone())], &[], (x, 0..0));
     for (ranges, remote) in [("contiguous", 6), ("interleaved", 0)] {
         let design = memcpy(&[&format!("placement.ranges={ranges}")]);
@@ -238,12 +239,12 @@ fn words_that_host_and_gpus_write_to_the_same_lines_are_all_there() {
     let x = 0..GPUS * PAGE;
     let write = |word: u32| {
         let cta = |gpu: u64| {
-            let store = |warp: &mut tombolo_system::directed::Warp<'_>| {
+            let store = |warp: &mut tombolo_system::directed::WarpBuilder<'_>| {
                 own(gpu).step_by(7).for_each(|line| _ = warp.store([line], Mask(1 << word), Order::WEAK));
             };
-            Cta::new().warp(store)
+            CtaBuilder::new().warp(store)
         };
-        (0..GPUS).map(cta).collect::<Vec<Cta>>()
+        (0..GPUS).map(cta).collect::<Vec<CtaBuilder>>()
     };
     let all = |_| 0..GPUS * PAGE;
     let kernels = vec![write(0), write(1), kernel(all, nothing), write(2), kernel(all, nothing)];
@@ -294,7 +295,7 @@ fn lines_of_no_array_are_copied_by_runs_of_pages() {
     assert_eq!(copies(&unified).bytes, 0);
 }
 
-fn program_without_host() -> Arc<Directed> {
+fn program_without_host() -> Arc<DirectedProgram> {
     program(vec![kernel(own, own)], &[], &[], (0..0, 0..0))
 }
 
@@ -308,7 +309,7 @@ fn a_program_that_says_nothing_of_its_host_copies_nothing_and_a_note_says_so() {
 #[test]
 fn kernels_side_by_side_are_refused() {
     let launch = |stream| Command::Launch { kernel: 0, stream, on: On::All };
-    let program = program_without_host().issuing(vec![launch(0), launch(1)]);
+    let program = program_without_host().with_commands(vec![launch(0), launch(1)]);
     for gpus in ["topology.gpus=1", "topology.gpus=4"] {
         let (machine, program) = (machine(&[gpus]), Arc::clone(&program) as _);
         let spec = RunSpec { machine, design: memcpy(&[]), program, pages: None, threads: 1 };

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, HostLines};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::{RunRecord, RunSpec, run_checked};
 use tombolo_types::{HostPhase, LineSize, Mask, Order};
@@ -28,9 +28,9 @@ fn managed(settings: &[&str]) -> DesignConfig {
 }
 
 /// A kernel in which one GPU reads, or writes, the given lines.
-fn kernel(gpu: usize, lines: Range<u64>, writes: bool) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 4];
-    ctas[gpu] = Cta::new().warp(|warp| {
+fn kernel(gpu: usize, lines: Range<u64>, writes: bool) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 4];
+    ctas[gpu] = CtaBuilder::new().warp(|warp| {
         lines.for_each(|line| {
             if writes {
                 warp.write([line]);
@@ -43,16 +43,21 @@ fn kernel(gpu: usize, lines: Range<u64>, writes: bool) -> Vec<Cta> {
 }
 
 /// A program with sixteen pages; the host sets up all lines in `setup` and reads all lines in `results`.
-fn program(kernels: Vec<Vec<Cta>>, host: &[(u32, HostLines)], [setup, results]: [Range<u64>; 2]) -> Arc<Directed> {
+fn program(
+    kernels: Vec<Vec<CtaBuilder>>,
+    host: &[(u32, HostLines)],
+    [setup, results]: [Range<u64>; 2],
+) -> Arc<DirectedProgram> {
     let bytes = |lines: Range<u64>| {
         std::iter::once(lines.start * 128..lines.end * 128).filter(|bytes| !bytes.is_empty()).collect()
     };
     let setup = HostPhase { reads: Vec::new(), writes: bytes(setup) };
     let results = HostPhase { reads: bytes(results), writes: Vec::new() };
-    Directed::of_arrays(LineSize::B128, kernels, &[("data", 0..16 * PAGE)], host).between(setup, results)
+    DirectedProgram::of_arrays(LineSize::B128, kernels, &[("data", 0..16 * PAGE)], host)
+        .with_host_phases(setup, results)
 }
 
-fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
+fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<DirectedProgram>) -> RunRecord {
     let [one, _] = common::held(machine, design, program);
     one
 }
@@ -111,7 +116,7 @@ fn readers_with_copies_of_their_own_and_the_host_among_them_find_what_was_writte
 fn a_page_that_thrashes_is_used_where_it_is() {
     let design = managed(&["placement.pinning=true"]);
     let page = || 0..PAGE;
-    let kernels: Vec<Vec<Cta>> = (0..12).map(|turn| kernel(turn % 2, page(), true)).collect();
+    let kernels: Vec<Vec<CtaBuilder>> = (0..12).map(|turn| kernel(turn % 2, page(), true)).collect();
     let host: Vec<(u32, HostLines)> = (0..6).map(|turn| (2 * turn + 1, HostLines::Written(0..4))).collect();
     let machine = machine(&["paging.thrashing_moves=3", "paging.thrashing_time=1s", "paging.pinned_time=1s"]);
     let record = simulate(&machine, &design, &program(kernels, &host, [page(), page()]));
@@ -134,8 +139,8 @@ fn a_memory_that_is_full_gives_pages_back_to_the_host() {
 #[test]
 fn words_that_host_and_gpus_write_to_one_line_are_all_there() {
     let word = |gpu: usize| {
-        let mut ctas = vec![Cta::new(); 4];
-        ctas[gpu] = Cta::new().warp(|warp| _ = warp.store([3], Mask(2 << gpu), Order::WEAK));
+        let mut ctas = vec![CtaBuilder::new(); 4];
+        ctas[gpu] = CtaBuilder::new().warp(|warp| _ = warp.store([3], Mask(2 << gpu), Order::WEAK));
         ctas
     };
     let kernels = vec![word(0), word(1), kernel(2, 0..8, false), word(3)];
@@ -149,7 +154,7 @@ fn a_line_of_which_the_host_has_written_a_part_is_read_whole() {
     let results = HostPhase { reads: std::iter::once(0..4 * 128).collect(), writes: Vec::new() };
     let kernels = vec![kernel(0, PAGE..PAGE + 1, false)];
     let program = program(kernels, &[], [0..0, 0..0]);
-    let program = program.between(setup, results);
+    let program = program.with_host_phases(setup, results);
     // The part that a load finds in the cache arrives before the sectors that memory adds.
     let record = simulate(&machine(&["l1.sector_bytes=32"]), &managed(&[]), &program);
     assert_eq!(paging(&record).host_faults, 0, "the page has stayed on the host");

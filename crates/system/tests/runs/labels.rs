@@ -7,7 +7,7 @@ use tombolo_protocol::elision::{LineSet, Mode, User};
 use tombolo_system::labels::{LabelConfig, Labelling, Labels};
 use tombolo_system::placement::{FirstTouch, TouchOrder};
 use tombolo_system::survey::survey;
-use tombolo_system::uses::{KernelUse, Uses};
+use tombolo_system::uses::{KernelUse, UseFinder};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{LineSize, ModuleId};
 use tombolo_workload::bench::{self, Request, find, record};
@@ -69,7 +69,8 @@ fn uncovered(labels: &Labels, kernel: u32, used: &KernelUse) -> u64 {
 fn sound_labels_cover_every_access_and_equal_parts_leave_halos_out() {
     for (name, parameters, parts_cover) in WORKLOADS {
         let program = recorded(name, parameters);
-        let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), Uses::new(&*program, MODULES));
+        let (mut first, mut uses) =
+            (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), UseFinder::new(&*program, MODULES));
         survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses])
             .expect("it decodes");
         let (pages, uses) = (first.pages(), uses.finish());
@@ -88,7 +89,7 @@ fn sound_labels_cover_every_access_and_equal_parts_leave_halos_out() {
 #[test]
 fn the_homes_of_an_array_are_apart_and_hold_all_that_is_touched() {
     let program = recorded("hotspot", "columns=128,rows=128,pyramid=2,steps=4");
-    let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), Uses::new(&*program, MODULES));
+    let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), UseFinder::new(&*program, MODULES));
     survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
     let labels = Labels::derive(&*program, &uses.finish(), &first.pages(), MODULES, &LabelConfig::default());
     let labels = labels.expect("nothing is dropped");
@@ -108,7 +109,7 @@ fn the_homes_of_an_array_are_apart_and_hold_all_that_is_touched() {
 #[test]
 fn the_host_is_a_user_of_what_it_touches() {
     let program = recorded("bfs", "nodes=2000,degree=4,mapping=group");
-    let mut uses = Uses::new(&*program, MODULES);
+    let mut uses = UseFinder::new(&*program, MODULES);
     let mut first = FirstTouch::new(TouchOrder::new(MODULES, PAGE));
     survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
     let labels = Labels::derive(&*program, &uses.finish(), &first.pages(), MODULES, &LabelConfig::default());

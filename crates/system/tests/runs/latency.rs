@@ -5,7 +5,7 @@ use crate::common::{self, design, follow_on, machine, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::RunRecord;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::latency::{LatencyRecord, LegsRecord, ServedRecord};
 use tombolo_system::stalls::StallRecord;
 use tombolo_types::stream::AtomicResult;
@@ -19,15 +19,15 @@ fn plain(settings: &[&str]) -> Arc<MachineConfig> {
 }
 
 /// A kernel with sixteen CTAs; the CTA on `module` reads lines, one after another.
-fn reads(module: usize, lines: impl IntoIterator<Item = u64>) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 16];
-    ctas[module] = Cta::new().warp(|warp| lines.into_iter().for_each(|line| _ = warp.read([line])));
+fn reads(module: usize, lines: impl IntoIterator<Item = u64>) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 16];
+    ctas[module] = CtaBuilder::new().warp(|warp| lines.into_iter().for_each(|line| _ = warp.read([line])));
     ctas
 }
 
 /// Module 0 reads lines, and then module `module` reads them.
 fn after_home(machine: &Arc<MachineConfig>, name: &str, module: usize, lines: u64) -> RunRecord {
-    let program = Directed::new(vec![reads(0, 0..lines), reads(module, 0..lines)]);
+    let program = DirectedProgram::new(vec![reads(0, 0..lines), reads(module, 0..lines)]);
     follow_on(1, machine, design(name, &[]), program)
 }
 
@@ -144,7 +144,7 @@ fn a_load_of_ones_own_module_takes_what_the_machine_states() {
 #[test]
 fn a_hit_of_the_l1_takes_its_latency() {
     let machine = plain(&[]);
-    let record = follow_on(1, &machine, design("hmg", &[]), Directed::new(vec![reads(0, [7; 5])]));
+    let record = follow_on(1, &machine, design("hmg", &[]), DirectedProgram::new(vec![reads(0, [7; 5])]));
     let l1 = Idle::new(&machine).l1();
     is(&loads(&record).l1, 4, LegsRecord { l1, ..LegsRecord::default() });
     adds_up(&record);
@@ -209,9 +209,9 @@ fn a_saturated_link_has_its_queue_in_its_leg() {
     for name in ["nhcc", "numa-memory-side"] {
         let machine = plain(&["gpu_link.rate=1GB/s", "l1.mshrs=64", "page_bytes=64MB"]);
         let idle = Idle::new(&machine);
-        let mut ctas = vec![Cta::new(); 16];
-        ctas[5] = Cta::new().warp(|warp| _ = warp.read(0..lines));
-        let record = follow_on(1, &machine, design(name, &[]), Directed::new(vec![reads(0, 0..lines), ctas]));
+        let mut ctas = vec![CtaBuilder::new(); 16];
+        ctas[5] = CtaBuilder::new().warp(|warp| _ = warp.read(0..lines));
+        let record = follow_on(1, &machine, design(name, &[]), DirectedProgram::new(vec![reads(0, 0..lines), ctas]));
         let ServedRecord { count, legs_ns, .. } = loads(&record).gpu;
         assert_eq!(count, lines);
         // Lines pass the outgoing GPU link one after another.
@@ -229,9 +229,9 @@ fn a_saturated_link_has_its_queue_in_its_leg() {
 fn banks_that_turn_rows_have_their_queue_in_the_leg_of_memory() {
     let settings = ["dram.channels=1", "dram.banks=1", "dram.row_bytes=2KB", "l1.mshrs=64"];
     let machine = plain(&settings);
-    let mut ctas = vec![Cta::new(); 16];
-    ctas[0] = Cta::new().warp(|warp| _ = warp.read((0..16).map(|row| 16 * row)));
-    let record = follow_on(1, &machine, design("hmg", &[]), Directed::new(vec![ctas]));
+    let mut ctas = vec![CtaBuilder::new(); 16];
+    ctas[0] = CtaBuilder::new().warp(|warp| _ = warp.read((0..16).map(|row| 16 * row)));
+    let record = follow_on(1, &machine, design("hmg", &[]), DirectedProgram::new(vec![ctas]));
     let ServedRecord { count, legs_ns, .. } = loads(&record).dram;
     let row = ns(machine.dram.row_active) + ns(machine.dram.precharge);
     assert_eq!(count, 16);
@@ -241,9 +241,9 @@ fn banks_that_turn_rows_have_their_queue_in_the_leg_of_memory() {
 
 /// Each of sixteen modules reads remote lines, with misses to join and too few miss registers; polls, atomics and
 /// stores in between.
-fn mixed() -> Arc<Directed> {
+fn mixed() -> Arc<DirectedProgram> {
     let cta = |id: u64| {
-        (0..8).fold(Cta::new(), |cta, warp| {
+        (0..8).fold(CtaBuilder::new(), |cta, warp| {
             cta.warp(|w| {
                 let base = (id * 8 + warp) * 64;
                 w.load(base..base + 8, Order::WEAK).load([warp, 9000, 9001 + id % 3], Order::WEAK).use_result(2);
@@ -254,7 +254,7 @@ fn mixed() -> Arc<Directed> {
             })
         })
     };
-    Directed::new(vec![(0..16).map(cta).collect(), (0..16).map(cta).collect()])
+    DirectedProgram::new(vec![(0..16).map(cta).collect(), (0..16).map(cta).collect()])
 }
 
 #[test]

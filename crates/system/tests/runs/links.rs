@@ -5,9 +5,9 @@ use crate::common::design;
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::timeline::{Timeline, Trace};
-use tombolo_system::{RunError, RunRecord, RunSpec, run, run_timed};
+use tombolo_system::{RunError, RunRecord, RunSpec, run, run_with_timeline};
 use tombolo_types::{Order, Ps, Scope};
 
 /// Lines that each sender writes: together half a millisecond on the receiver's link, a hundred samples.
@@ -24,7 +24,7 @@ fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-fn spec(design_name: &str, settings: &[&str], program: Arc<Directed>) -> RunSpec {
+fn spec(design_name: &str, settings: &[&str], program: Arc<DirectedProgram>) -> RunSpec {
     RunSpec { machine: machine(&[]), design: design(design_name, settings), program, pages: None, threads: 1 }
 }
 
@@ -34,23 +34,23 @@ fn array(gpu: u64) -> Range<u64> {
 }
 
 /// Every GPU touches its array.
-fn touch() -> Vec<Cta> {
-    (0..4).map(|gpu| Cta::sharing(array(gpu), WARPS, |warp, line| _ = warp.read([line]))).collect()
+fn touch() -> Vec<CtaBuilder> {
+    (0..4).map(|gpu| CtaBuilder::sharing(array(gpu), WARPS, |warp, line| _ = warp.read([line]))).collect()
 }
 
 /// GPU `from` writes its part in GPU `to`'s array, for each pair.
-fn writes(pairs: &[(u64, u64)]) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 4];
+fn writes(pairs: &[(u64, u64)]) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 4];
     for &(from, to) in pairs {
         let start = array(to).start + (from % 3) * LINES;
-        ctas[from as usize] = Cta::sharing(start..start + LINES, WARPS, |warp, line| _ = warp.write([line]));
+        ctas[from as usize] = CtaBuilder::sharing(start..start + LINES, WARPS, |warp, line| _ = warp.write([line]));
     }
     ctas
 }
 
 fn timed(design_name: &str, settings: &[&str], pairs: &[(u64, u64)]) -> (RunRecord, Timeline) {
-    let spec = spec(design_name, settings, Directed::new(vec![touch(), writes(pairs)]));
-    run_timed(&spec, Ps::from_ns(5000)).expect("a program that ends")
+    let spec = spec(design_name, settings, DirectedProgram::new(vec![touch(), writes(pairs)]));
+    run_with_timeline(&spec, Ps::from_ns(5000)).expect("a program that ends")
 }
 
 /// Seconds for the kernel that writes.
@@ -112,11 +112,13 @@ fn a_longer_switch_time_costs_the_lanes_that_turn() {
 #[test]
 fn a_link_that_is_not_saturated_does_not_turn_and_costs_the_same() {
     let slow = || {
-        Cta::sharing(array(0).start..array(0).start + 640, WARPS, |warp, line| _ = warp.write([line]).compute(20_000))
+        CtaBuilder::sharing(array(0).start..array(0).start + 640, WARPS, |warp, line| {
+            _ = warp.write([line]).compute(20_000)
+        })
     };
     let run_of = |settings: &[&str]| {
-        let ctas = vec![Cta::new(), slow(), Cta::new(), Cta::new()];
-        run(&spec("numa-turning-links", settings, Directed::new(vec![touch(), ctas]))).expect("it ends")
+        let ctas = vec![CtaBuilder::new(), slow(), CtaBuilder::new(), CtaBuilder::new()];
+        run(&spec("numa-turning-links", settings, DirectedProgram::new(vec![touch(), ctas]))).expect("it ends")
     };
     let (fixed, turning) = (run_of(&["links=static"]), run_of(&[]));
     assert!(turning.links.iter().all(|link| link.lanes_turned == 0));
@@ -129,7 +131,7 @@ fn links_give_one_digest_at_every_thread_count() {
     for (links, turned) in [("links=turning", 15..u64::MAX), ("links=static", 0..1)] {
         let digest = |threads: usize| {
             let kernels = || vec![touch(), writes(&TO_ONE), writes(&[(0, 1), (2, 1), (3, 1)])];
-            let spec = RunSpec { threads, ..spec("numa-turning-links", &[links], Directed::new(kernels())) };
+            let spec = RunSpec { threads, ..spec("numa-turning-links", &[links], DirectedProgram::new(kernels())) };
             let record = run(&spec).expect("it ends");
             (record.digest, record.cycles, record.links.iter().map(|link| link.lanes_turned).collect::<Vec<_>>())
         };
@@ -143,15 +145,15 @@ fn links_give_one_digest_at_every_thread_count() {
 
 #[test]
 fn a_run_that_cannot_go_on_ends_although_links_are_sampled() {
-    let wait = Cta::new().warp(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Sys)));
-    let program = Directed::new(vec![vec![Cta::new(), wait, Cta::new(), Cta::new()]]);
+    let wait = CtaBuilder::new().warp(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Sys)));
+    let program = DirectedProgram::new(vec![vec![CtaBuilder::new(), wait, CtaBuilder::new(), CtaBuilder::new()]]);
     let stuck = run(&spec("numa-turning-links", &[], program));
     assert!(matches!(stuck, Err(RunError::Stuck { .. })), "{stuck:?}");
 }
 
 #[test]
 fn links_without_lanes_to_turn_are_refused_with_the_reason() {
-    let program = || Directed::new(vec![vec![Cta::new(); 4]]);
+    let program = || DirectedProgram::new(vec![vec![CtaBuilder::new(); 4]]);
     for (setting, reason) in [("gpu_link.lanes=1", "gpu_link.lanes is 1"), ("gpu_link.rate=infinite", "infinite")] {
         let spec = RunSpec { machine: machine(&[setting]), ..spec("numa-turning-links", &[], program()) };
         let error = run(&spec).expect_err("nothing can turn").to_string();
@@ -221,9 +223,9 @@ fn what_kernels_moved_is_what_the_record_counts() {
 #[test]
 fn a_timeline_is_the_same_at_every_thread_count() {
     let timeline = |threads: usize| {
-        let program = Directed::new(vec![touch(), writes(&TO_ONE), writes(&[(0, 1), (2, 1)])]);
+        let program = DirectedProgram::new(vec![touch(), writes(&TO_ONE), writes(&[(0, 1), (2, 1)])]);
         let spec = RunSpec { threads, ..spec("numa-turning-links", &[], program) };
-        run_timed(&spec, Ps::from_ns(700)).expect("it ends").1
+        run_with_timeline(&spec, Ps::from_ns(700)).expect("it ends").1
     };
     let one = timeline(1);
     assert!(one.modules.iter().all(|module| module.samples.len() > 10), "windows of 0.7 us");
@@ -232,10 +234,11 @@ fn a_timeline_is_the_same_at_every_thread_count() {
 
 #[test]
 fn a_timeline_changes_nothing() {
-    let program = || Directed::new(vec![touch(), writes(&TO_ONE)]);
+    let program = || DirectedProgram::new(vec![touch(), writes(&TO_ONE)]);
     for settings in [&["links=static"][..], &[]] {
         let plain = run(&spec("numa-turning-links", settings, program())).expect("it ends");
-        let timed = run_timed(&spec("numa-turning-links", settings, program()), Ps::from_ns(700)).expect("it ends").0;
+        let timed =
+            run_with_timeline(&spec("numa-turning-links", settings, program()), Ps::from_ns(700)).expect("it ends").0;
         assert_eq!(plain.digest, timed.digest);
     }
 }

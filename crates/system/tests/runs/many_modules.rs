@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_design::placement::Movement;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::stream::Program;
 use tombolo_types::{HostPhase, LineSize, Promise};
@@ -37,21 +37,22 @@ fn machine(design: &DesignConfig, gpus: u64) -> Arc<MachineConfig> {
 
 /// A private page for each GPU, written by the GPU and read by its neighbour, plus a shared page in which each GPU
 /// writes one line and reads another GPU's line.
-fn program(gpus: u64) -> Arc<Directed> {
+fn program(gpus: u64) -> Arc<DirectedProgram> {
     let (own, shared) = (|gpu: u64| gpu * PAGE, gpus * PAGE);
-    let each = |of: &dyn Fn(u64) -> Cta| (0..gpus).map(of).collect::<Vec<Cta>>();
-    let writes = each(&|gpu| Cta::new().warp(|warp| _ = warp.write([own(gpu), own(gpu) + 1]).write([shared + gpu])));
+    let each = |of: &dyn Fn(u64) -> CtaBuilder| (0..gpus).map(of).collect::<Vec<CtaBuilder>>();
+    let writes =
+        each(&|gpu| CtaBuilder::new().warp(|warp| _ = warp.write([own(gpu), own(gpu) + 1]).write([shared + gpu])));
     let reads = each(&|gpu| {
         let next = (gpu + 1) % gpus;
-        Cta::new().warp(|warp| _ = warp.read([own(next), own(next) + 1]).read([shared + next]))
+        CtaBuilder::new().warp(|warp| _ = warp.read([own(next), own(next) + 1]).read([shared + next]))
     });
     let arrays = [("own", 0..shared), ("shared", shared..shared + PAGE)];
     let bytes = |lines: std::ops::Range<u64>| std::iter::once(lines.start * 128..lines.end * 128).collect();
     let setup = HostPhase { reads: Vec::new(), writes: bytes(shared..shared + 4) };
     let results = HostPhase { reads: bytes(shared..shared + 8), writes: Vec::new() };
-    let program = Directed::of_arrays(LineSize::B128, vec![writes, reads], &arrays, &[]);
+    let program = DirectedProgram::of_arrays(LineSize::B128, vec![writes, reads], &arrays, &[]);
     // Launches repeat, so that subscribers without uses are found and leave the page.
-    program.launched(&[0, 1, 0, 1, 0, 1]).between(setup, results)
+    program.with_launch_order(&[0, 1, 0, 1, 0, 1]).with_host_phases(setup, results)
 }
 
 /// Runs a program with and without load checking, and compares the two runs.

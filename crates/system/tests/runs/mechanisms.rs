@@ -4,22 +4,22 @@
 
 use crate::common::{self, design, machine, simulate};
 use std::sync::Arc;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunError, RunRecord, RunSpec, run};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Line, Mask, Order, Scope};
 
 /// A kernel with sixteen CTAs; each CTA in `active` runs one warp.
-fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 16];
+fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 16];
     for module in active {
-        ctas[module] = Cta::new().warp(|warp| write(module, warp));
+        ctas[module] = CtaBuilder::new().warp(|warp| write(module, warp));
     }
     ctas
 }
 
 /// Module `home` touches `lines`, which makes this module the pages' home.
-fn touch(home: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
+fn touch(home: usize, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
     kernel([home], |_, warp| {
         lines.clone().for_each(|line| {
             warp.read([line]);
@@ -27,7 +27,7 @@ fn touch(home: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
     })
 }
 
-fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -> Vec<Cta> {
+fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
     kernel(active, |_, warp| {
         lines.clone().for_each(|line| {
             warp.read([line]);
@@ -45,7 +45,7 @@ fn without_remote_caching_modules_of_one_gpu_still_cache_each_others_data() {
     // Two warps on one SM, one after the other in one kernel: their scope bypasses the L1.
     let twice = |module: usize| kernel([module], |_, warp| _ = warp.read([0]).read([1]).read([2]));
     let run = |module| {
-        let program = Directed::new(vec![touch(0, 0..3), twice(module)]);
+        let program = DirectedProgram::new(vec![touch(0, 0..3), twice(module)]);
         simulate(&machine, design("no-remote-caching", &[]), program)
     };
     assert_eq!(run(1).inter_gpu_bytes, 0);
@@ -57,12 +57,12 @@ fn a_saturated_link_sets_the_pace_of_the_sms_behind_it() {
     let machine = machine(&["sm.posted_stores=32"]);
     let lines = 16 * 1024;
     let warps = 16;
-    let writer = (0..warps).fold(Cta::new(), |cta, index| {
+    let writer = (0..warps).fold(CtaBuilder::new(), |cta, index| {
         cta.warp(|warp| (0..lines / warps).for_each(|line| _ = warp.write([index * (lines / warps) + line])))
     });
-    let mut ctas = vec![Cta::new(); 16];
+    let mut ctas = vec![CtaBuilder::new(); 16];
     ctas[4] = writer;
-    let program = Directed::new(vec![touch(0, 0..1), ctas]);
+    let program = DirectedProgram::new(vec![touch(0, 0..1), ctas]);
     let record = simulate(&machine, design("hmg", &[]), program);
     let written = link(&record, "gpu1.out");
     assert_eq!(written.data_bytes, lines * machine.line.bytes());
@@ -86,7 +86,7 @@ fn parked_requests_are_woken_and_never_retried() {
         "dram.rate=50GB/s",
     ]);
     let cta = |id: u64| {
-        (0..16).fold(Cta::new(), |cta, warp| {
+        (0..16).fold(CtaBuilder::new(), |cta, warp| {
             cta.warp(|w| {
                 for step in 0..8 {
                     let base = (id * 16 + warp) * 64 + step * 8;
@@ -100,7 +100,7 @@ fn parked_requests_are_woken_and_never_retried() {
         })
     };
     for name in common::DESIGNS {
-        let record = simulate(&machine, design(name, &[]), Directed::new(vec![(0..16).map(cta).collect()]));
+        let record = simulate(&machine, design(name, &[]), DirectedProgram::new(vec![(0..16).map(cta).collect()]));
         assert_eq!(record.transactions, 16 * 16 * 8 * (8 + 4 + 3 + 1), "{name}");
         assert_eq!(record.memory_instructions, 16 * 16 * 8 * 4, "{name}: a parked instruction counts once");
         assert!(record.sm["parks"] > 1000 && record.coherence["queued"] > 0, "{name}: resources were short");
@@ -117,7 +117,7 @@ fn a_directory_that_tracks_all_replaces_entries_of_unshared_lines_and_drops_them
     for name in ["nhcc", "hmg"] {
         let run = |tracks| {
             let settings = ["l2.slices=4", "directory.entries=64", tracks];
-            let program = Directed::new(vec![touch(0, 0..lines), reads([0], 0..lines)]);
+            let program = DirectedProgram::new(vec![touch(0, 0..lines), reads([0], 0..lines)]);
             simulate(&machine(&settings), design(name, &[]), program)
         };
         let shared = run("directory.tracks=shared");
@@ -137,22 +137,22 @@ fn a_replaced_entry_writes_the_dirty_lines_of_its_home_to_memory() {
     let run = |tracks| {
         let writes = kernel([0], |_, warp| (0..lines).for_each(|line| _ = warp.write([line])));
         let settings = ["l2.slices=4", "directory.entries=64", tracks];
-        simulate(&machine(&settings), design("hmg", &["design.l2_write=back"]), Directed::new(vec![writes]))
+        simulate(&machine(&settings), design("hmg", &["design.l2_write=back"]), DirectedProgram::new(vec![writes]))
     };
     assert_eq!(run("directory.tracks=shared").coherence["writebacks"], 0);
     assert_eq!(run("directory.tracks=all").coherence["writebacks"], lines - 4 * entries);
 }
 
 /// A producer that computes for a long time and then releases a flag; a consumer waiting for the flag.
-fn handover(arithmetic: u16, scope: Scope) -> Arc<Directed> {
-    let mut ctas = vec![Cta::new(); 16];
-    ctas[0] = Cta::new().warp(|warp| {
+fn handover(arithmetic: u16, scope: Scope) -> Arc<DirectedProgram> {
+    let mut ctas = vec![CtaBuilder::new(); 16];
+    ctas[0] = CtaBuilder::new().warp(|warp| {
         warp.compute(arithmetic).write([8]).store([0], Mask(1), Order::release(scope)).signal(0);
     });
-    ctas[1] = Cta::new().warp(|warp| {
+    ctas[1] = CtaBuilder::new().warp(|warp| {
         warp.wait_until(0, 0, Order::acquire(scope)).read([8]);
     });
-    Directed::new(vec![ctas])
+    DirectedProgram::new(vec![ctas])
 }
 
 #[test]
@@ -169,13 +169,13 @@ fn a_wait_ends_no_earlier_than_the_release_it_reads() {
 }
 
 /// Module 4 writes lines on GPU 0, one in each region, and after each write releases a flag on its own GPU.
-fn releases(scope: Scope) -> Arc<Directed> {
+fn releases(scope: Scope) -> Arc<DirectedProgram> {
     let release = kernel([4], |_, warp| {
         for region in 0..RELEASES {
             warp.write([4 * region]).store([REMOTE], Mask(1), Order::release(scope));
         }
     });
-    Directed::new(vec![touch(0, 0..4 * RELEASES), touch(5, REMOTE..REMOTE + 1), release])
+    DirectedProgram::new(vec![touch(0, 0..4 * RELEASES), touch(5, REMOTE..REMOTE + 1), release])
 }
 
 /// Releases by one warp: enough that module 4 is the GPU home for some lines.
@@ -197,7 +197,7 @@ fn a_gpu_release_waits_for_nothing_that_crosses_gpus() {
 #[test]
 fn a_kernel_ends_as_soon_under_a_hierarchy_as_without() {
     let machine = machine(&[]);
-    let time = |name| simulate(&machine, design(name, &[]), Directed::new(vec![touch(0, 0..1); 2])).time_s;
+    let time = |name| simulate(&machine, design(name, &[]), DirectedProgram::new(vec![touch(0, 0..1); 2])).time_s;
     assert_eq!(time("hmg"), time("nhcc"));
     assert_eq!(time("software-hierarchical"), time("software-flat"));
 }
@@ -205,28 +205,29 @@ fn a_kernel_ends_as_soon_under_a_hierarchy_as_without() {
 #[test]
 fn a_relaxed_wait_invalidates_nothing_until_a_fence_acquires() {
     let machine = machine(&[]);
-    let hits = |wait: fn(&mut Warp<'_>)| {
-        let mut ctas = vec![Cta::new(); 16];
-        ctas[0] = Cta::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Sys)).signal(0));
-        ctas[1] = Cta::new().warp(|warp| {
+    let hits = |wait: fn(&mut WarpBuilder<'_>)| {
+        let mut ctas = vec![CtaBuilder::new(); 16];
+        ctas[0] = CtaBuilder::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Sys)).signal(0));
+        ctas[1] = CtaBuilder::new().warp(|warp| {
             wait(warp.read([8]));
             warp.read([8]);
         });
-        simulate(&machine, design("software-flat", &[]), Directed::new(vec![ctas])).l1.hits
+        simulate(&machine, design("software-flat", &[]), DirectedProgram::new(vec![ctas])).l1.hits
     };
     assert_eq!(hits(|warp| _ = warp.wait_until(0, 0, Order::relaxed(Scope::Sys))), 1);
     assert_eq!(hits(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Sys))), 0);
-    let fenced =
-        |warp: &mut Warp<'_>| _ = warp.wait_until(0, 0, Order::relaxed(Scope::Sys)).fence(Order::acquire(Scope::Sys));
+    let fenced = |warp: &mut WarpBuilder<'_>| {
+        _ = warp.wait_until(0, 0, Order::relaxed(Scope::Sys)).fence(Order::acquire(Scope::Sys))
+    };
     assert_eq!(hits(fenced), 0);
 }
 
 #[test]
 fn a_flag_nobody_sets_ends_the_run_with_a_report() {
-    let mut ctas = vec![Cta::new(); 16];
-    ctas[1] = Cta::new().warp(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu)));
+    let mut ctas = vec![CtaBuilder::new(); 16];
+    ctas[1] = CtaBuilder::new().warp(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu)));
     let machine = machine(&[]);
-    let program = Directed::new(vec![ctas]);
+    let program = DirectedProgram::new(vec![ctas]);
     let spec = RunSpec { machine, design: design("hmg", &[]), program, pages: None, threads: 1 };
     let Err(RunError::Stuck { report, .. }) = run(&spec) else { panic!("the run cannot end") };
     assert!(report.contains("module1 sm0 warp 0 waits for Flag"), "{report}");
@@ -235,7 +236,7 @@ fn a_flag_nobody_sets_ends_the_run_with_a_report() {
 #[test]
 fn a_run_beyond_the_horizon_ends_with_an_error() {
     let machine = machine(&["gpu_link.rate=1B/s"]);
-    let program = Directed::new(vec![
+    let program = DirectedProgram::new(vec![
         kernel([0], |_, warp| (0..800).for_each(|line| _ = warp.write([line]))),
         kernel([12], |_, warp| (0..800).for_each(|line| _ = warp.read([line]))),
     ]);
@@ -251,7 +252,7 @@ fn a_run_beyond_the_horizon_ends_with_an_error() {
 fn a_directory_names_no_more_modules_than_it_has_bits() {
     let machine = machine(&["topology.gpus=16"]);
     let spec = |name| {
-        let program = Directed::new(vec![vec![Cta::new(); 64]]);
+        let program = DirectedProgram::new(vec![vec![CtaBuilder::new(); 64]]);
         RunSpec { machine: Arc::clone(&machine), design: design(name, &[]), program, pages: None, threads: 1 }
     };
     let refused = run(&spec("nhcc")).expect_err("64 modules").to_string();
@@ -268,7 +269,7 @@ fn write_back_leaves_stores_at_home_until_they_are_released() {
     };
     let run = |write: &str| {
         let design = design("hmg", &[&format!("design.l2_write={write}")]);
-        simulate(&machine, design, Directed::new(kernels()))
+        simulate(&machine, design, DirectedProgram::new(kernels()))
     };
     let line = machine.line.bytes();
     assert_eq!(link(&run("through"), "module1.out").data_bytes, 10 * line, "every store travels");
@@ -282,7 +283,7 @@ fn a_downgrade_saves_the_invalidation_of_a_line_that_is_gone() {
     let run = |downgrade: bool| {
         let design = design("hmg", &[&format!("design.coherence.downgrade={downgrade}")]);
         let store = kernel([0], |_, warp| _ = warp.write([0]));
-        let program = Directed::new(vec![touch(0, 0..128), reads([1], 0..1), reads([1], 4..68), store]);
+        let program = DirectedProgram::new(vec![touch(0, 0..128), reads([1], 0..1), reads([1], 4..68), store]);
         simulate(&machine, design, program).coherence["invalidations_by_store"]
     };
     assert_eq!(run(false), 1, "silent: the home still thinks that module 1 shares");
@@ -294,7 +295,7 @@ fn the_ideal_keeps_its_l1_only_where_the_design_says_so() {
     let machine = machine(&[]);
     let hits = |coherent: bool| {
         let design = design("ideal", &[&format!("design.coherence.l1_coherent={coherent}")]);
-        let program = Directed::new(vec![reads([0], 0..8), reads([0], 0..8)]);
+        let program = DirectedProgram::new(vec![reads([0], 0..8), reads([0], 0..8)]);
         simulate(&machine, design, program).l1.hits
     };
     assert_eq!(hits(true), 0, "each kernel starts with an empty L1");
@@ -306,7 +307,7 @@ fn pages_that_all_modules_touch_alike_are_spread_over_them() {
     let machine = machine(&[]);
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     let pages = 160;
-    let program = Directed::new(vec![kernel(0..16, |_, warp| {
+    let program = DirectedProgram::new(vec![kernel(0..16, |_, warp| {
         (0..pages).for_each(|page| _ = warp.read([page * lines_per_page]));
     })]);
     let table = tombolo_system::place(&machine, &design("hmg", &[]), &*program).expect("a whole program");
@@ -325,7 +326,7 @@ fn a_page_goes_to_the_module_that_reaches_it_first() {
     let machine = machine(&[]);
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     // Every module begins with its own page and then visits all other pages in turn.
-    let program = Directed::new(vec![kernel(0..16, |module, warp| {
+    let program = DirectedProgram::new(vec![kernel(0..16, |module, warp| {
         (0..16).for_each(|step| _ = warp.read([(module as u64 + step) % 16 * lines_per_page]));
     })]);
     let table = tombolo_system::place(&machine, &design("hmg", &[]), &*program).expect("a whole program");
@@ -336,29 +337,29 @@ fn a_page_goes_to_the_module_that_reaches_it_first() {
 
 #[test]
 fn a_flag_that_a_poll_has_brought_to_a_gpu_home_is_seen_there_by_later_polls() {
-    let wait = |warp: &mut Warp<'_>| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu));
-    let mut ctas = vec![Cta::new(); 16];
-    ctas[0] = Cta::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Gpu)).signal(0));
-    ctas[4] = Cta::new().warp(|warp| wait(warp.compute(10_000)));
-    ctas[5] = Cta::new().warp(|warp| wait(warp.compute(20_000)));
-    ctas[6] = Cta::new().warp(|warp| wait(warp.compute(30_000)));
+    let wait = |warp: &mut WarpBuilder<'_>| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu));
+    let mut ctas = vec![CtaBuilder::new(); 16];
+    ctas[0] = CtaBuilder::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Gpu)).signal(0));
+    ctas[4] = CtaBuilder::new().warp(|warp| wait(warp.compute(10_000)));
+    ctas[5] = CtaBuilder::new().warp(|warp| wait(warp.compute(20_000)));
+    ctas[6] = CtaBuilder::new().warp(|warp| wait(warp.compute(30_000)));
     for name in ["nhcc", "hmg", "software-flat", "software-hierarchical"] {
-        let program = Directed::new(vec![touch(0, 0..1), ctas.clone()]);
+        let program = DirectedProgram::new(vec![touch(0, 0..1), ctas.clone()]);
         let record = simulate(&machine(&[]), design(name, &[]), program);
         assert_eq!(record.sm["failed_polls"], 0, "{name}: it was set long before");
     }
 }
 
 /// Seconds for `ctas` on one SM.
-fn on_one_sm(settings: &[&str], ctas: Vec<Cta>) -> f64 {
+fn on_one_sm(settings: &[&str], ctas: Vec<CtaBuilder>) -> f64 {
     let mut settings = settings.to_vec();
     settings.extend(["topology.gpus=1", "topology.modules_per_gpu=1"]);
-    simulate(&machine(&settings), design("hmg", &[]), Directed::new(vec![ctas])).time_s
+    simulate(&machine(&settings), design("hmg", &[]), DirectedProgram::new(vec![ctas])).time_s
 }
 
 #[test]
 fn a_kernel_lasts_until_the_arithmetic_after_its_last_access_has_ended() {
-    let ctas = |instructions: u16| vec![Cta::new().warp(|warp| _ = warp.write([0]).compute(instructions))];
+    let ctas = |instructions: u16| vec![CtaBuilder::new().warp(|warp| _ = warp.write([0]).compute(instructions))];
     let added = on_one_sm(&[], ctas(60_000)) - on_one_sm(&[], ctas(40_000));
     let cycles = added * machine(&[]).sm.clock.hz() as f64;
     assert!((39_000.0..=41_000.0).contains(&cycles), "20,000 instructions of two cycles took {cycles} more");
@@ -367,8 +368,8 @@ fn a_kernel_lasts_until_the_arithmetic_after_its_last_access_has_ended() {
 #[test]
 fn the_scratchpad_serves_sub_cores_in_order_of_time() {
     let warps = |count: usize| {
-        let work = |warp: &mut Warp<'_>| (0..8).for_each(|_| _ = warp.compute(1000).scratchpad(2));
-        vec![(0..count).fold(Cta::new(), |cta, _| cta.warp(work))]
+        let work = |warp: &mut WarpBuilder<'_>| (0..8).for_each(|_| _ = warp.compute(1000).scratchpad(2));
+        vec![(0..count).fold(CtaBuilder::new(), |cta, _| cta.warp(work))]
     };
     let (one, four) = (on_one_sm(&[], warps(1)), on_one_sm(&[], warps(4)));
     assert!(four < 1.1 * one, "arithmetic of four sub-cores overlaps: {four} s beside {one} s");
@@ -376,7 +377,7 @@ fn the_scratchpad_serves_sub_cores_in_order_of_time() {
 
 #[test]
 fn a_warp_alone_issues_once_a_turn() {
-    let ctas = || vec![Cta::new().warp(|warp| (0..20_000).for_each(|_| _ = warp.scratchpad(1)))];
+    let ctas = || vec![CtaBuilder::new().warp(|warp| (0..20_000).for_each(|_| _ = warp.scratchpad(1)))];
     let (free, turns) = (on_one_sm(&[], ctas()), on_one_sm(&["sm.turn_cycles=4"], ctas()));
     assert!(turns > 1.5 * free, "{turns} s beside {free} s");
 }
@@ -384,8 +385,8 @@ fn a_warp_alone_issues_once_a_turn() {
 #[test]
 fn a_warp_that_waits_for_the_scratchpad_at_a_barrier_leaves_its_sub_core_to_others() {
     let ctas = |count: usize| {
-        let work = |warp: &mut Warp<'_>| (0..32).for_each(|_| _ = warp.scratchpad(1).barrier());
-        vec![Cta::new().warp(work); count]
+        let work = |warp: &mut WarpBuilder<'_>| (0..32).for_each(|_| _ = warp.scratchpad(1).barrier());
+        vec![CtaBuilder::new().warp(work); count]
     };
     let settings = ["sm.sub_cores=1", "sm.shared_latency=1000cycles"];
     let (one, four) = (on_one_sm(&settings, ctas(1)), on_one_sm(&settings, ctas(4)));

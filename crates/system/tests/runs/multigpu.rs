@@ -176,7 +176,7 @@ impl App {
 
 #[test]
 fn every_program_for_several_gpus_is_here() {
-    let shipped = list().iter().filter(|workload| workload.cut_by_gpus()).map(|workload| workload.name());
+    let shipped = list().iter().filter(|workload| workload.partitioned_by_gpus()).map(|workload| workload.name());
     assert_eq!(shipped.collect::<Vec<_>>(), APPS.map(|app| app.name));
 }
 

@@ -6,7 +6,7 @@
 use crate::common::{design, machine, simulate, simulate_on};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunRecord, RunSpec, run_checked};
 use tombolo_types::{Line, Mask, Order, Scope};
 
@@ -18,21 +18,21 @@ fn sockets(settings: &[&str]) -> Arc<MachineConfig> {
 }
 
 /// A kernel with four CTAs; each CTA in `active` runs one warp.
-fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 4];
+fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 4];
     for socket in active {
-        ctas[socket] = Cta::new().warp(|warp| write(socket, warp));
+        ctas[socket] = CtaBuilder::new().warp(|warp| write(socket, warp));
     }
     ctas
 }
 
 /// Sockets in `active` read `lines`, one after another.
-fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -> Vec<Cta> {
+fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
     kernel(active, |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 
 /// Socket `socket` writes the bytes in `mask` in each line of `lines`.
-fn writes(socket: usize, lines: std::ops::Range<u64>, mask: Mask) -> Vec<Cta> {
+fn writes(socket: usize, lines: std::ops::Range<u64>, mask: Mask) -> Vec<CtaBuilder> {
     kernel([socket], |_, warp| lines.clone().for_each(|line| _ = warp.store([line], mask, Order::WEAK)))
 }
 
@@ -66,7 +66,7 @@ fn dirty_remote_bytes_cross_once_at_the_boundary_with_their_masks() {
     let machine = sockets(&[]);
     // Socket 1 writes the first quarter in 24 lines of socket 0 five times, and the whole of 8 more lines.
     let kernels = || {
-        let store = |warp: &mut Warp<'_>| {
+        let store = |warp: &mut WarpBuilder<'_>| {
             for _ in 0..5 {
                 (0..24).for_each(|line| _ = warp.store([line], Mask(0xff), Order::WEAK));
             }
@@ -76,7 +76,7 @@ fn dirty_remote_bytes_cross_once_at_the_boundary_with_their_masks() {
     };
     let sent = |design_name: &str, write: &str| {
         let design = design(design_name, &[&format!("design.l2_write={write}")]);
-        link(&simulate(&machine, design, Directed::new(kernels())), "gpu1.out").clone()
+        link(&simulate(&machine, design, DirectedProgram::new(kernels())), "gpu1.out").clone()
     };
     let (part, whole) = (32, 128);
     // A header, the bytes, and a mask that marks the valid bytes.
@@ -99,7 +99,7 @@ fn a_boundary_writes_local_dirty_lines_to_memory_and_drops_them_unless_told_to_s
     let kernels = || vec![writes(0, 0..lines, Mask::ALL), reads([0], 0..lines)];
     let run = |invalidate: &str| {
         let settings = ["design.l2_write=back", &format!("design.coherence.invalidate={invalidate}")];
-        let record = simulate(&machine, design("software-flat", &settings), Directed::new(kernels()));
+        let record = simulate(&machine, design("software-flat", &settings), DirectedProgram::new(kernels()));
         (record.dram.write_bytes, record.dram.read_bytes, record.l2.hits)
     };
     assert_eq!(run("all"), (lines * 128, lines * 128, 0));
@@ -114,7 +114,7 @@ fn the_time_to_write_back_at_a_boundary_is_that_of_the_link() {
     let time = |mask: Mask, write: &str| {
         let kernels = vec![reads([0], 0..lines), writes(1, 0..lines, mask)];
         let design = design("software-flat", &[&format!("design.l2_write={write}")]);
-        let record = simulate(&machine, design, Directed::new(kernels));
+        let record = simulate(&machine, design, DirectedProgram::new(kernels));
         assert_eq!(record.kernels.len(), 2);
         record.kernels[1].end_s - record.kernels[1].start_s
     };
@@ -129,11 +129,11 @@ fn the_time_to_write_back_at_a_boundary_is_that_of_the_link() {
 fn a_release_inside_a_kernel_writes_back_what_other_warps_wrote() {
     let machine = sockets(&[]);
     for (name, settings) in WRITING_BACK {
-        let mut ctas = vec![Cta::new(); 4];
-        ctas[1] = Cta::new()
+        let mut ctas = vec![CtaBuilder::new(); 4];
+        ctas[1] = CtaBuilder::new()
             .warp(|warp| (0..8).for_each(|line| _ = warp.write([line])))
             .warp(|warp| _ = warp.compute(20_000).fence(Order::release(Scope::Sys)).compute(20_000));
-        let program = || Directed::new(vec![reads([0], 0..8), ctas.clone()]);
+        let program = || DirectedProgram::new(vec![reads([0], 0..8), ctas.clone()]);
         let record = simulate(&machine, design(name, settings), program());
         assert_eq!(link(&record, "gpu1.out").data_bytes, 8 * machine.line.bytes(), "{name}");
         for threads in 2..=4 {
@@ -156,9 +156,9 @@ fn small(settings: &[&str]) -> Arc<MachineConfig> {
 const WAY: u64 = 32;
 
 /// Bytes that socket 0 sends, counted in lines, while socket 1 reads lines homed on socket 0.
-fn crossing(name: &str, read: Vec<Cta>) -> u64 {
+fn crossing(name: &str, read: Vec<CtaBuilder>) -> u64 {
     let machine = small(&[]);
-    let program = Directed::new(vec![reads([0], 0..18 * WAY), read]);
+    let program = DirectedProgram::new(vec![reads([0], 0..18 * WAY), read]);
     let record = simulate(&machine, design(name, &[]), program);
     let bytes = link(&record, "gpu0.out").data_bytes;
     assert_eq!(bytes % machine.line.bytes(), 0, "whole lines");
@@ -194,13 +194,13 @@ fn reads_of_one_remote_line_share_a_crossing_only_where_the_l2_may_hold_it() {
     let machine = small(&["topology.sms_per_module=2"]);
     let lines = 64;
     // CTAs 2 and 3 run concurrently on socket 1.
-    let mut ctas = vec![Cta::new(); 8];
-    let all_at_once = || Cta::new().warp(|warp| _ = warp.load(0..lines, Order::WEAK));
+    let mut ctas = vec![CtaBuilder::new(); 8];
+    let all_at_once = || CtaBuilder::new().warp(|warp| _ = warp.load(0..lines, Order::WEAK));
     (ctas[2], ctas[3]) = (all_at_once(), all_at_once());
-    let mut touch = vec![Cta::new(); 8];
-    touch[0] = Cta::new().warp(|warp| (0..lines).for_each(|line| _ = warp.read([line])));
+    let mut touch = vec![CtaBuilder::new(); 8];
+    touch[0] = CtaBuilder::new().warp(|warp| (0..lines).for_each(|line| _ = warp.read([line])));
     let crossed = |name| {
-        let program = Directed::new(vec![touch.clone(), ctas.clone()]);
+        let program = DirectedProgram::new(vec![touch.clone(), ctas.clone()]);
         let record = simulate(&machine, design(name, &[]), program);
         link(&record, "gpu0.out").data_bytes / machine.line.bytes()
     };
@@ -217,11 +217,11 @@ fn ways_reckon_with_the_lanes_that_come_in() {
     let (readers, read, written) = (12, 600, 12_000);
     let touch = reads([0], 0..readers * read + written);
     let body = || {
-        let cta = (0..readers).fold(Cta::new(), |cta, reader| {
+        let cta = (0..readers).fold(CtaBuilder::new(), |cta, reader| {
             cta.warp(|warp| (0..read).for_each(|line| _ = warp.read([reader * read + line])))
         });
         let lines = readers * read..readers * read + written;
-        let mut ctas = vec![Cta::new(); 4];
+        let mut ctas = vec![CtaBuilder::new(); 4];
         ctas[1] = cta.warp(|warp| lines.clone().for_each(|line| _ = warp.write([line])));
         ctas
     };
@@ -229,7 +229,8 @@ fn ways_reckon_with_the_lanes_that_come_in() {
     let samples = ["design.capacity.sample_time=20000", "design.l2_write=through"];
     let to_remote = |links: &[&str]| {
         let settings = [&samples, links].concat();
-        let record = simulate(&machine, design("numa-aware", &settings), Directed::new(vec![touch.clone(), body()]));
+        let record =
+            simulate(&machine, design("numa-aware", &settings), DirectedProgram::new(vec![touch.clone(), body()]));
         (record.ways.to_remote, link(&record, "gpu1.out").lanes_turned > 0)
     };
     assert_eq!(to_remote(&["links=static"]), (0, false));
@@ -243,7 +244,7 @@ fn one_socket_is_not_split() {
     let run = |name: &str| {
         let mut ctas = kernel([1], |_, warp| _ = warp.sweep(0..16 * WAY, 3));
         ctas.truncate(2);
-        simulate(&machine, design(name, &[]), Directed::new(vec![ctas]))
+        simulate(&machine, design(name, &[]), DirectedProgram::new(vec![ctas]))
     };
     let whole = run("numa-coherent");
     assert_eq!(run("numa-aware-cache").digest, whole.digest);
@@ -263,9 +264,9 @@ fn only_l2_caches_beside_memory_keep_their_lines_between_kernels() {
         ("numa-no-invalidation", 1, 1),
     ] {
         let once = |socket| reads([socket], 0..lines);
-        let own = simulate(&machine, design(name, &[]), Directed::new(vec![once(0), once(0)]));
+        let own = simulate(&machine, design(name, &[]), DirectedProgram::new(vec![once(0), once(0)]));
         assert_eq!(own.dram.read_bytes, local * lines * 128, "{name}: from memory");
-        let other = simulate(&machine, design(name, &[]), Directed::new(vec![once(0), once(1), once(1)]));
+        let other = simulate(&machine, design(name, &[]), DirectedProgram::new(vec![once(0), once(1), once(1)]));
         let line = machine.line.bytes();
         assert_eq!(link(&other, "gpu0.out").data_bytes, remote * lines * line, "{name}: over the link");
     }
@@ -276,7 +277,7 @@ fn the_bound_without_invalidations_writes_nothing_back_at_boundaries() {
     let machine = small(&[]);
     let sent = |name: &str| {
         let program = vec![reads([0], 0..WAY), writes(1, 0..WAY, Mask::ALL), writes(1, 0..WAY, Mask::ALL)];
-        link(&simulate(&machine, design(name, &[]), Directed::new(program)), "gpu1.out").data_bytes
+        link(&simulate(&machine, design(name, &[]), DirectedProgram::new(program)), "gpu1.out").data_bytes
     };
     let line = machine.line.bytes();
     assert_eq!(sent("numa-coherent"), 2 * WAY * line, "each boundary writes them back");
@@ -288,7 +289,7 @@ fn lines_are_interleaved_one_by_one_where_no_directory_holds_them_together() {
     let machine = sockets(&[]);
     let home = |name: &str, line: u64| {
         let design = design(name, &["design.placement=interleaved-line"]);
-        let program = Directed::new(vec![reads([0], 0..1)]);
+        let program = DirectedProgram::new(vec![reads([0], 0..1)]);
         let table = tombolo_system::place(&machine, &design, &*program).expect("a whole program");
         table.home(tombolo_types::ModuleId(0), Line(line)).expect("every line has one").0
     };
@@ -314,7 +315,7 @@ fn a_line_stays_where_it_is_when_its_way_changes_sides() {
         warp.sweep(0..WAY, 6).compute(60_000);
         local.clone().for_each(|line| _ = warp.read([line]));
     });
-    let record = simulate(&machine, design("numa-aware-cache", &[]), Directed::new(vec![touch, body]));
+    let record = simulate(&machine, design("numa-aware-cache", &[]), DirectedProgram::new(vec![touch, body]));
     // Memory reads: the touches, and the local lines once in the second kernel.
     assert_eq!(record.dram.read_bytes, (remote + 2 * 8 * WAY + WAY) * 128);
 }
@@ -323,7 +324,7 @@ fn a_line_stays_where_it_is_when_its_way_changes_sides() {
 fn every_design_gives_one_digest_at_every_thread_count() {
     let machine = small(&[]);
     let cta = |socket: u64| {
-        Cta::new().warp(|warp| {
+        CtaBuilder::new().warp(|warp| {
             for step in 0..40 {
                 let first = (socket + step) % 4 * 512 + step * 8;
                 warp.load(first..first + 8, Order::WEAK).store([first], Mask(0xf), Order::WEAK);
@@ -336,7 +337,8 @@ fn every_design_gives_one_digest_at_every_thread_count() {
         (0..64).for_each(|line| _ = warp.read([socket as u64 * 512 + line * 8]));
     });
     for (name, settings) in DESIGNS {
-        let program = || Directed::new(vec![touch.clone(), (0..4).map(cta).collect(), (0..4).map(cta).collect()]);
+        let program =
+            || DirectedProgram::new(vec![touch.clone(), (0..4).map(cta).collect(), (0..4).map(cta).collect()]);
         let one = simulate(&machine, design(name, settings), program());
         assert!(one.inter_gpu_bytes > 0 && one.cycles > 5_000, "{name}: the program ran");
         for threads in 2..=4 {

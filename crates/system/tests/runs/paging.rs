@@ -4,19 +4,19 @@ use crate::common::{apart, design};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::paging::BrokenPaging;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 
 /// Lines per page.
 const PAGE: u64 = 512;
 
-fn spec(machine: &Arc<MachineConfig>, settings: &[&str], program: Arc<Directed>) -> RunSpec {
+fn spec(machine: &Arc<MachineConfig>, settings: &[&str], program: Arc<DirectedProgram>) -> RunSpec {
     let design = design("unified-memory", settings);
     RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 1 }
 }
 
-fn simulate(machine: &Arc<MachineConfig>, program: Arc<Directed>) -> RunRecord {
+fn simulate(machine: &Arc<MachineConfig>, program: Arc<DirectedProgram>) -> RunRecord {
     run(&spec(machine, &[], program)).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -25,16 +25,16 @@ fn paging(record: &RunRecord) -> PagingRecord {
 }
 
 /// Kernel after kernel, one of two GPUs in turn loads a page's first line.
-fn alternating(kernels: u64) -> Arc<Directed> {
+fn alternating(kernels: u64) -> Arc<DirectedProgram> {
     let turn = |kernel: u64| {
-        let load = || Cta::new().warp(|w| _ = w.read([0]));
-        if kernel.is_multiple_of(2) { vec![load(), Cta::new()] } else { vec![Cta::new(), load()] }
+        let load = || CtaBuilder::new().warp(|w| _ = w.read([0]));
+        if kernel.is_multiple_of(2) { vec![load(), CtaBuilder::new()] } else { vec![CtaBuilder::new(), load()] }
     };
-    Directed::new((0..kernels).map(turn).collect())
+    DirectedProgram::new((0..kernels).map(turn).collect())
 }
 
 /// Picoseconds that a change in settings costs for a program on two GPUs.
-fn cost(program: impl Fn() -> Arc<Directed>, with: &[&str], without: &[&str]) -> i64 {
+fn cost(program: impl Fn() -> Arc<DirectedProgram>, with: &[&str], without: &[&str]) -> i64 {
     let ps = |settings| (simulate(&apart(2, settings), program()).time_s * 1e12).round() as i64;
     ps(with) - ps(without)
 }
@@ -82,10 +82,10 @@ fn each_migration_takes_the_fault_the_shootdown_and_the_page() {
 fn faults_at_once_share_services() {
     for (pages, batch) in [(1, 4), (4, 4), (5, 4), (10, 4), (10, 256)] {
         let kernel = |first: bool| {
-            let all = || Cta::new().warp(|w| _ = w.read((0..pages).map(|page| page * PAGE)));
-            if first { vec![all(), Cta::new()] } else { vec![Cta::new(), all()] }
+            let all = || CtaBuilder::new().warp(|w| _ = w.read((0..pages).map(|page| page * PAGE)));
+            if first { vec![all(), CtaBuilder::new()] } else { vec![CtaBuilder::new(), all()] }
         };
-        let program = Directed::new(vec![kernel(true), kernel(false)]);
+        let program = DirectedProgram::new(vec![kernel(true), kernel(false)]);
         let record = simulate(&apart(2, &[&format!("paging.batch={batch}")]), program);
         let found = paging(&record);
         assert_eq!((found.faults, found.migrations), (pages, pages));
@@ -98,10 +98,10 @@ fn one_page_more_than_a_gpu_holds_is_evicted_at_every_touch() {
     const ROOM: u64 = 4;
     const ROUNDS: u64 = 3;
     // The second GPU reads, in turn, pages placed by the first GPU; it has room for one page less.
-    let first = vec![Cta::new().warp(|w| _ = w.read((0..=ROOM).map(|page| page * PAGE))), Cta::new()];
-    let touch = |page: u64| vec![Cta::new(), Cta::new().warp(|w| _ = w.read([page * PAGE]))];
+    let first = vec![CtaBuilder::new().warp(|w| _ = w.read((0..=ROOM).map(|page| page * PAGE))), CtaBuilder::new()];
+    let touch = |page: u64| vec![CtaBuilder::new(), CtaBuilder::new().warp(|w| _ = w.read([page * PAGE]))];
     let touches = (0..ROUNDS).flat_map(|_| 0..=ROOM).map(touch);
-    let program = Directed::new(std::iter::once(first).chain(touches).collect());
+    let program = DirectedProgram::new(std::iter::once(first).chain(touches).collect());
     let record = simulate(&apart(2, &[&format!("dram.bytes={}KB", ROOM * 64)]), program);
     let found = paging(&record);
     let touches = ROUNDS * (ROOM + 1);
@@ -110,10 +110,10 @@ fn one_page_more_than_a_gpu_holds_is_evicted_at_every_touch() {
 }
 
 /// Two GPUs take turns in writing parts within shared pages, and read each other's writes.
-fn exchanging() -> Arc<Directed> {
+fn exchanging() -> Arc<DirectedProgram> {
     let kernel = |turn: u64| {
         let cta = |gpu: u64| {
-            Cta::new().warp(|w| {
+            CtaBuilder::new().warp(|w| {
                 for page in 0..6 {
                     let line = page * PAGE + (gpu + turn) % 2 * 8;
                     w.read([line]).write([line, line + 1]);
@@ -122,7 +122,7 @@ fn exchanging() -> Arc<Directed> {
         };
         (0..2).map(cta).collect()
     };
-    Directed::new((0..6).map(kernel).collect())
+    DirectedProgram::new((0..6).map(kernel).collect())
 }
 
 #[test]

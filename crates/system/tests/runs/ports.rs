@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_model::map::Map;
 use tombolo_model::page_table::PageTable;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Line, Mask, Order, Scope};
 
@@ -14,8 +14,8 @@ use tombolo_types::{Line, Mask, Order, Scope};
 const PAST_L1: Order = Order::relaxed(Scope::Gpu);
 
 /// Seconds from the last kernel's launch to its end.
-fn last_kernel(settings: &[&str], kernels: Vec<Vec<Cta>>) -> f64 {
-    let record = simulate(&machine(settings), design("hmg", &[]), Directed::new(kernels));
+fn last_kernel(settings: &[&str], kernels: Vec<Vec<CtaBuilder>>) -> f64 {
+    let record = simulate(&machine(settings), design("hmg", &[]), DirectedProgram::new(kernels));
     let kernel = record.kernels.last().expect("a kernel ran");
     kernel.end_s - kernel.start_s
 }
@@ -25,13 +25,13 @@ fn a_fill_does_not_wait_for_hits_that_are_still_looked_up() {
     // One warp follows lines that only memory has. Meanwhile, another warp on its SM hits one line repeatedly. At
     // nearly every time a hit is in flight whose reservation precedes a fill and whose departure comes long after it.
     let time = |hits: usize| {
-        let mut cta = Cta::new().warp(|warp| {
+        let mut cta = CtaBuilder::new().warp(|warp| {
             for line in (64..128).step_by(8) {
                 warp.load([line], PAST_L1).use_result(1);
             }
         });
         cta = cta.warp(|warp| (0..hits).for_each(|_| _ = warp.load([0], PAST_L1).use_result(1)));
-        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        let touch = vec![CtaBuilder::new().warp(|warp| _ = warp.read([0]))];
         last_kernel(&["l2.hit_latency=1us"], vec![touch, vec![cta]])
     };
     let (alone, beside) = (time(0), time(6));
@@ -45,18 +45,19 @@ fn what_has_yet_to_come_in_holds_up_nothing_that_is_there() {
     // SM follows lines in the same memory. If requests were handled when they begin to arrive, they would reserve the
     // memory for their later arrival, ahead of the SM's requests.
     let time = |loads: u64| {
-        let chain = Cta::new().warp(|warp| {
+        let chain = CtaBuilder::new().warp(|warp| {
             for line in (4096..4096 + 4 * 256).step_by(4) {
                 warp.read([line]);
             }
         });
-        let flood =
-            |module: u64| Cta::new().warp(|warp| _ = warp.load((0..loads).map(|i| 8192 + 3 * i + module), Order::WEAK));
-        let mut kernel = vec![Cta::new(); 16];
+        let flood = |module: u64| {
+            CtaBuilder::new().warp(|warp| _ = warp.load((0..loads).map(|i| 8192 + 3 * i + module), Order::WEAK))
+        };
+        let mut kernel = vec![CtaBuilder::new(); 16];
         kernel[0] = chain;
         (1..4).for_each(|module| kernel[module as usize] = flood(module));
-        let mut touch = vec![Cta::new(); 16];
-        touch[0] = Cta::new().warp(|warp| _ = warp.read([0]));
+        let mut touch = vec![CtaBuilder::new(); 16];
+        touch[0] = CtaBuilder::new().warp(|warp| _ = warp.read([0]));
         last_kernel(&["module_link.rate=1GB/s", "l1.mshrs=64"], vec![touch, kernel])
     };
     let (alone, beside) = (time(0), time(48));
@@ -74,14 +75,14 @@ fn a_fetch_behind_a_busy_port_holds_up_no_other_slice() {
     let (held, missed, chain) = (lines(1, 0, 32), lines(1, 4096, 8), lines(0, 8192, 64));
     let time = |floods: usize| {
         let follows =
-            Cta::new().warp(|warp| chain.iter().for_each(|&line| _ = warp.load([line], PAST_L1).use_result(1)));
-        let floods = Cta::new().warp(|warp| {
+            CtaBuilder::new().warp(|warp| chain.iter().for_each(|&line| _ = warp.load([line], PAST_L1).use_result(1)));
+        let floods = CtaBuilder::new().warp(|warp| {
             for &line in &missed[..floods] {
                 warp.load(held.iter().copied(), PAST_L1).load([line], PAST_L1).use_result(2).use_result(1);
             }
         });
-        let touch = Cta::new().warp(|warp| _ = warp.load(held.iter().copied(), PAST_L1).use_result(1));
-        let mut kernel = vec![Cta::new(); 32];
+        let touch = CtaBuilder::new().warp(|warp| _ = warp.load(held.iter().copied(), PAST_L1).use_result(1));
+        let mut kernel = vec![CtaBuilder::new(); 32];
         (kernel[0], kernel[1]) = (follows, floods);
         last_kernel(&settings, vec![vec![touch], kernel])
     };
@@ -94,11 +95,11 @@ fn a_fetch_behind_a_busy_port_holds_up_no_other_slice() {
 fn the_result_of_an_atomic_of_another_gpu_crosses_the_crossbar_as_its_request_does() {
     let atomics = 8;
     let time = |latency: &str| {
-        let mut ctas = vec![Cta::new(); 16];
-        ctas[4] = Cta::new().warp(|warp| {
+        let mut ctas = vec![CtaBuilder::new(); 16];
+        ctas[4] = CtaBuilder::new().warp(|warp| {
             (0..atomics).for_each(|_| _ = warp.atomic([0], PAST_L1, AtomicResult::Returned).use_result(1));
         });
-        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        let touch = vec![CtaBuilder::new().warp(|warp| _ = warp.read([0]))];
         // Command latency above the crossbar's, because the crossbar's share in the path to a kernel and back is part
         // of that latency.
         last_kernel(&[latency, "host.command_latency=10us"], vec![touch, ctas])
@@ -111,7 +112,7 @@ fn the_result_of_an_atomic_of_another_gpu_crosses_the_crossbar_as_its_request_do
 fn a_cta_that_ends_late_holds_up_no_dispatch_before() {
     // Two SMs with one CTA each: one runs a long CTA, the other twenty short CTAs.
     let time = |short: usize| {
-        let cta = |instructions: u16| Cta::new().warp(|warp| _ = warp.compute(instructions));
+        let cta = |instructions: u16| CtaBuilder::new().warp(|warp| _ = warp.compute(instructions));
         let ctas = std::iter::once(cta(40_000)).chain((0..short).map(|_| cta(2000))).collect();
         let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", "topology.sms_per_module=2", "sm.ctas=1"];
         last_kernel(&settings, vec![ctas])
@@ -123,7 +124,7 @@ fn a_cta_that_ends_late_holds_up_no_dispatch_before() {
 #[test]
 fn a_cta_takes_the_place_of_the_one_that_ends_first() {
     let time = |instructions: &[u16]| {
-        let cta = |&count: &u16| Cta::new().warp(|warp| _ = warp.compute(count));
+        let cta = |&count: &u16| CtaBuilder::new().warp(|warp| _ = warp.compute(count));
         let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", "sm.ctas=2"];
         last_kernel(&settings, vec![instructions.iter().map(cta).collect()])
     };
@@ -149,8 +150,8 @@ fn lines_of_a_slice_use_the_channels_of_its_group_and_no_others() {
         let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", &slices_are, &channels_are];
         let machine = machine(&settings);
         let lines = lines_of_slice(&machine, slices - 1, 0, 2000);
-        let cta = Cta::new().warp(|warp| lines.iter().for_each(|&line| _ = warp.read([line])));
-        let record = simulate(&machine, design("hmg", &[]), Directed::new(vec![vec![cta]]));
+        let cta = CtaBuilder::new().warp(|warp| lines.iter().for_each(|&line| _ = warp.read([line])));
+        let record = simulate(&machine, design("hmg", &[]), DirectedProgram::new(vec![vec![cta]]));
         assert_eq!(record.dram.read_bytes, 2000 * 128);
         let busy = record.utilization.dram_channels;
         let used = busy.mean * f64::from(channels) / busy.highest;
@@ -173,14 +174,15 @@ fn every_slice_has_its_turn_of_store_credits() {
         let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
         let (stores, one) = (lines(flooded, far, 60), lines(1 - flooded, far, 1));
         let reads = lines(1 - flooded, 4096, 60);
-        let floods = Cta::new().warp(|warp| _ = warp.write(stores.iter().copied()));
-        let follows = Cta::new().warp(|warp| {
+        let floods = CtaBuilder::new().warp(|warp| _ = warp.write(stores.iter().copied()));
+        let follows = CtaBuilder::new().warp(|warp| {
             warp.compute(100).write(one.iter().copied());
             reads.iter().for_each(|&line| _ = warp.read([line]));
         });
-        let touch = vec![Cta::new(), Cta::new().warp(|warp| _ = warp.read([far]))];
-        let kernel = vec![floods, follows, Cta::new(), Cta::new()];
-        let record = simulate(&machine(&settings), design("software-flat", &[]), Directed::new(vec![touch, kernel]));
+        let touch = vec![CtaBuilder::new(), CtaBuilder::new().warp(|warp| _ = warp.read([far]))];
+        let kernel = vec![floods, follows, CtaBuilder::new(), CtaBuilder::new()];
+        let record =
+            simulate(&machine(&settings), design("software-flat", &[]), DirectedProgram::new(vec![touch, kernel]));
         let kernel = record.kernels.last().expect("a kernel ran");
         kernel.end_s - kernel.start_s
     };
@@ -202,13 +204,13 @@ fn a_store_credit_that_comes_back_first_is_heard_of_first() {
         let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
         let (held, behind) = (lines(0, 0, 100), lines(0, 4096, late));
         let (stores, reads) = (lines(1, 4096, 20), lines(1, 1 << 15, 40));
-        let floods = Cta::new().warp(|warp| _ = warp.load(held.iter().copied(), PAST_L1).use_result(1));
-        let follows = Cta::new().warp(|warp| {
+        let floods = CtaBuilder::new().warp(|warp| _ = warp.load(held.iter().copied(), PAST_L1).use_result(1));
+        let follows = CtaBuilder::new().warp(|warp| {
             warp.compute(100);
             behind.iter().chain(&stores).for_each(|&line| _ = warp.store([line], Mask(1), Order::WEAK));
             reads.iter().for_each(|&line| _ = warp.read([line]));
         });
-        let touch = Cta::new().warp(|warp| _ = warp.read(held.iter().copied()));
+        let touch = CtaBuilder::new().warp(|warp| _ = warp.read(held.iter().copied()));
         last_kernel(&settings, vec![vec![touch], vec![floods, follows]])
     };
     // One additional store goes to a slice with a port that is busy for microseconds, with one additional credit for
@@ -231,18 +233,19 @@ fn stores_without_credit_leave_local_loads_of_other_lines_their_rate() {
         "sm.posted_stores=64",
     ];
     let (local, remote) = (0..64_u64, 1 << 20..(1 << 20) + 512_u64);
-    let at = |module: usize, ctas: Vec<Cta>| {
-        let mut kernel = vec![Cta::new(); 32];
+    let at = |module: usize, ctas: Vec<CtaBuilder>| {
+        let mut kernel = vec![CtaBuilder::new(); 32];
         kernel.splice(2 * module..2 * module + ctas.len(), ctas);
         kernel
     };
-    let touch = |lines: std::ops::Range<u64>| Cta::new().warp(|warp| lines.for_each(|line| _ = warp.read([line])));
+    let touch =
+        |lines: std::ops::Range<u64>| CtaBuilder::new().warp(|warp| lines.for_each(|line| _ = warp.read([line])));
     let time = |stores: u64, passes: usize| {
-        let loads = (0..8).fold(Cta::new(), |cta, _| {
+        let loads = (0..8).fold(CtaBuilder::new(), |cta, _| {
             let loads = |_| local.clone().step_by(8).map(|line| line..line + 8);
             cta.warp(|warp| (0..passes).flat_map(loads).for_each(|lines| _ = warp.load(lines, PAST_L1).use_result(4)))
         });
-        let stores = Cta::new().warp(|warp| (0..stores).for_each(|line| _ = warp.write([remote.start + line])));
+        let stores = CtaBuilder::new().warp(|warp| (0..stores).for_each(|line| _ = warp.write([remote.start + line])));
         let places = [at(0, vec![touch(local.clone())]), at(4, vec![touch(remote.clone())])];
         let [near, far] = places;
         last_kernel(&settings, vec![near, far, at(0, vec![loads, stores])])
@@ -258,15 +261,16 @@ fn answers_to_reads_that_share_a_miss_pass_the_slice_one_after_the_other() {
     // alike.
     let machine = ["topology.sms_per_module=8", "l2.slices=1", "l2.rate=1GB/s", "sm.ctas=1"];
     let (sms, lines) = (8, 16_u64);
-    let reading = || (0..16 * sms).map(|cta| if cta < sms { reads(lines) } else { Cta::new() }).collect::<Vec<_>>();
+    let reading =
+        || (0..16 * sms).map(|cta| if cta < sms { reads(lines) } else { CtaBuilder::new() }).collect::<Vec<_>>();
     let cold = last_kernel(&machine, vec![reading()]);
     let answers = (sms as u64 * lines * 128) as f64 * 1e-9;
     assert!((1.0..1.2).contains(&(cold / answers)), "{cold} s, the answers alone {answers} s");
 }
 
 /// A CTA that loads the first `lines` lines.
-fn reads(lines: u64) -> Cta {
-    Cta::new().warp(|warp| (0..lines).for_each(|line| _ = warp.load([line], PAST_L1)))
+fn reads(lines: u64) -> CtaBuilder {
+    CtaBuilder::new().warp(|warp| (0..lines).for_each(|line| _ = warp.load([line], PAST_L1)))
 }
 
 #[test]
@@ -275,7 +279,7 @@ fn loads_that_hit_take_their_lookups_or_their_banks_whichever_is_more() {
     // banks.
     let cycles = |settings: &[&str], mask: Mask| {
         let kernel = |times: usize| {
-            vec![Cta::new().warp(|warp| {
+            vec![CtaBuilder::new().warp(|warp| {
                 warp.read(0..16).use_result(1);
                 (0..times).for_each(|_| _ = warp.load_part(0..16, mask, Order::WEAK));
                 warp.use_result(1);
@@ -297,7 +301,7 @@ fn loads_that_hit_take_their_lookups_or_their_banks_whichever_is_more() {
 fn an_instruction_keeps_the_l1_as_long_as_its_addresses_take_or_its_lines_whichever_is_more() {
     let cycles = |settings: &[&str], lines: u64| {
         let kernel = |times: usize| {
-            vec![Cta::new().warp(|warp| {
+            vec![CtaBuilder::new().warp(|warp| {
                 warp.read(0..16).use_result(1);
                 (0..times).for_each(|_| _ = warp.load_part(0..lines, Mask(1), Order::WEAK));
                 warp.use_result(1);

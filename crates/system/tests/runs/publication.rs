@@ -5,7 +5,7 @@ use crate::common::{apart, design};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::stream::AtomicResult;
@@ -25,22 +25,22 @@ const RELAXED: Order = Order { semantics: Semantics::Relaxed, scope: Scope::Gpu 
 const QUEUE: [&str; 2] = ["l2.slices=1", "l2.posted_stores=16384"];
 
 /// Kernels over pages from line 0 to `lines`, declared as a single array.
-fn over(lines: u64, kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
-    Directed::of_arrays(LineSize::B128, kernels, &[("x", 0..lines)], &[])
+fn over(lines: u64, kernels: Vec<Vec<CtaBuilder>>) -> Arc<DirectedProgram> {
+    DirectedProgram::of_arrays(LineSize::B128, kernels, &[("x", 0..lines)], &[])
 }
 
 /// A CTA per GPU; only the CTA on GPU `gpu` does any work.
-fn only(gpu: u64, cta: Cta) -> Vec<Cta> {
+fn only(gpu: u64, cta: CtaBuilder) -> Vec<CtaBuilder> {
     let mut cta = Some(cta);
-    (0..GPUS).map(|other| if other == gpu { cta.take().unwrap_or_default() } else { Cta::new() }).collect()
+    (0..GPUS).map(|other| if other == gpu { cta.take().unwrap_or_default() } else { CtaBuilder::new() }).collect()
 }
 
-fn writes(lines: Range<u64>) -> Cta {
-    Cta::new().warp(|w| lines.for_each(|line| _ = w.write([line])))
+fn writes(lines: Range<u64>) -> CtaBuilder {
+    CtaBuilder::new().warp(|w| lines.for_each(|line| _ = w.write([line])))
 }
 
-fn reads(lines: Range<u64>) -> Cta {
-    Cta::new().warp(|w| lines.for_each(|line| _ = w.read([line])))
+fn reads(lines: Range<u64>) -> CtaBuilder {
+    CtaBuilder::new().warp(|w| lines.for_each(|line| _ = w.read([line])))
 }
 
 fn fence(scope: Scope) -> Order {
@@ -48,7 +48,7 @@ fn fence(scope: Scope) -> Order {
 }
 
 /// Runs a program under a design, with and without load checking, and compares the two runs.
-fn simulate(machine: &Arc<MachineConfig>, name: &str, settings: &[&str], program: &Arc<Directed>) -> RunRecord {
+fn simulate(machine: &Arc<MachineConfig>, name: &str, settings: &[&str], program: &Arc<DirectedProgram>) -> RunRecord {
     let (machine, design, program) = (Arc::clone(machine), design(name, settings), Arc::clone(program));
     let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
     let (plain, checked) = (run(&spec), run_checked(&spec, None));
@@ -58,7 +58,7 @@ fn simulate(machine: &Arc<MachineConfig>, name: &str, settings: &[&str], program
     plain
 }
 
-fn to_all(program: &Arc<Directed>) -> RunRecord {
+fn to_all(program: &Arc<DirectedProgram>) -> RunRecord {
     simulate(&apart(GPUS, &[]), "gps-all-to-all", &[], program)
 }
 
@@ -100,7 +100,7 @@ fn what_is_published_takes_a_place_in_the_l2_where_the_design_says_so() {
 fn parts_of_a_line_leave_together() {
     let (lines, parts) = (100, 4);
     let quarter = |line: u64, part: u64| (line, Mask(0xff << (8 * part)));
-    let cta = Cta::new().warp(|w| {
+    let cta = CtaBuilder::new().warp(|w| {
         for (line, mask) in (0..lines).flat_map(|line| (0..parts).map(move |part| quarter(line, part))) {
             w.store([line], mask, RELAXED);
         }
@@ -114,7 +114,7 @@ fn parts_of_a_line_leave_together() {
 
 #[test]
 fn bytes_of_a_line_that_nobody_wrote_cross_too() {
-    let cta = Cta::new().warp(|w| (0..100).for_each(|line| _ = w.store([line], Mask(0xff), RELAXED)));
+    let cta = CtaBuilder::new().warp(|w| (0..100).for_each(|line| _ = w.store([line], Mask(0xff), RELAXED)));
     let record = to_all(&over(PAGE, vec![only(0, cta)]));
     assert_eq!(out(&record), 100 * (GPUS - 1) * W);
     assert_eq!(published(&record).unwritten_bytes, 100 * (GPUS - 1) * 96);
@@ -123,7 +123,7 @@ fn bytes_of_a_line_that_nobody_wrote_cross_too() {
 #[test]
 fn a_second_sweep_hits_where_the_first_one_fits_below_the_watermark() {
     let hits = |lines: u64| {
-        let cta = Cta::new().warp(|w| (0..2).for_each(|_| (0..lines).for_each(|line| _ = w.write([line]))));
+        let cta = CtaBuilder::new().warp(|w| (0..2).for_each(|_| (0..lines).for_each(|line| _ = w.write([line]))));
         let record = simulate(&apart(GPUS, &QUEUE), "gps-all-to-all", &[], &over(2 * PAGE, vec![only(0, cta)]));
         let found = published(&record);
         (found.queue_hits, found.drains.watermark, found.republished_lines)
@@ -136,7 +136,7 @@ fn a_second_sweep_hits_where_the_first_one_fits_below_the_watermark() {
 #[test]
 fn the_least_recently_added_line_leaves_though_it_was_written_last() {
     let cta = |last: u64| {
-        Cta::new().warp(|w| {
+        CtaBuilder::new().warp(|w| {
             (0..510).chain([0, 510]).for_each(|line| _ = w.write([line]));
             w.write([last]);
         })
@@ -151,7 +151,7 @@ fn the_least_recently_added_line_leaves_though_it_was_written_last() {
 #[test]
 fn a_release_inside_the_gpu_leaves_the_queue_as_it_is() {
     let run = |scope| {
-        let cta = Cta::new().warp(|w| {
+        let cta = CtaBuilder::new().warp(|w| {
             (0..2).for_each(|_| {
                 (0..50).for_each(|line| _ = w.write([line]));
                 w.fence(fence(scope));
@@ -170,7 +170,7 @@ fn a_release_inside_the_gpu_leaves_the_queue_as_it_is() {
 #[test]
 fn atomics_cross_one_by_one_behind_what_was_stored_before() {
     let atomics = |count: u64, around: bool| {
-        let cta = Cta::new().warp(|w| {
+        let cta = CtaBuilder::new().warp(|w| {
             if around {
                 w.write([7]);
             }
@@ -193,7 +193,7 @@ fn atomics_cross_one_by_one_behind_what_was_stored_before() {
 #[test]
 fn publishing_takes_what_the_port_takes() {
     let lines = 40 * PAGE;
-    let cta = Cta::sharing(0..lines, 8, |w, line| _ = w.write([line]));
+    let cta = CtaBuilder::sharing(0..lines, 8, |w, line| _ = w.write([line]));
     let record = to_all(&over(lines, vec![only(0, cta)]));
     let port = (lines * (GPUS - 1) * W) as f64 / 16e9;
     let share = record.time_s / port;
@@ -204,7 +204,7 @@ fn publishing_takes_what_the_port_takes() {
 fn subscribers_are_looked_up_once_a_page_as_long_as_the_tlb_holds_it() {
     let misses = |pages: u64, settings: &[&str]| {
         let all = [&["l2.slices=1"], settings].concat();
-        let cta = Cta::new().warp(|w| {
+        let cta = CtaBuilder::new().warp(|w| {
             for page in (0..2).flat_map(|_| 0..pages) {
                 w.write([page * PAGE]).fence(fence(Scope::Sys));
             }
@@ -219,11 +219,11 @@ fn subscribers_are_looked_up_once_a_page_as_long_as_the_tlb_holds_it() {
 }
 
 /// Two iterations in which each GPU writes its page and reads the first lines in the next GPU's page.
-fn ring(read: u64) -> Arc<Directed> {
+fn ring(read: u64) -> Arc<DirectedProgram> {
     let write = || (0..GPUS).map(|gpu| writes(gpu * PAGE..(gpu + 1) * PAGE)).collect();
     let next = |gpu: u64| (gpu + 1) % GPUS * PAGE;
     let kernels = vec![write(), (0..GPUS).map(|gpu| reads(next(gpu)..next(gpu) + read)).collect()];
-    over(GPUS * PAGE, kernels).launched(&[0, 1, 0, 1])
+    over(GPUS * PAGE, kernels).with_launch_order(&[0, 1, 0, 1])
 }
 
 #[test]
@@ -235,8 +235,12 @@ fn who_accesses_a_page_in_the_first_iteration_subscribes_to_it() {
     assert_eq!(found.published_lines, GPUS * PAGE * (GPUS - 1) + GPUS * PAGE);
     assert_eq!((found.remote_loads, record.paging.expect("pages change").shootdowns), (0, GPUS));
     assert!(record.notes.iter().any(|note| note.contains("first 2 of 4 launches")), "{:?}", record.notes);
-    let twice =
-        simulate(&apart(GPUS, &[]), "gps", &["placement.profiled=2"], &ring(PAGE).launched(&[0, 1, 0, 1, 0, 1]));
+    let twice = simulate(
+        &apart(GPUS, &[]),
+        "gps",
+        &["placement.profiled=2"],
+        &ring(PAGE).with_launch_order(&[0, 1, 0, 1, 0, 1]),
+    );
     assert_eq!(published(&twice).published_lines, 2 * GPUS * PAGE * (GPUS - 1) + GPUS * PAGE);
     // In the first iteration, no GPU reads two out of three copies.
     assert_eq!(found.useless_bytes, GPUS * PAGE * (GPUS - 2) * 128);
@@ -248,16 +252,18 @@ fn who_accesses_a_page_in_the_first_iteration_subscribes_to_it() {
 #[test]
 fn a_page_of_one_gpu_is_published_no_more() {
     let write = || (0..GPUS).map(|gpu| writes(gpu * PAGE..(gpu + 1) * PAGE)).collect();
-    let record = simulate(&apart(GPUS, &[]), "gps", &[], &over(GPUS * PAGE, vec![write()]).launched(&[0, 0, 0]));
+    let record =
+        simulate(&apart(GPUS, &[]), "gps", &[], &over(GPUS * PAGE, vec![write()]).with_launch_order(&[0, 0, 0]));
     assert_eq!(published(&record).published_lines, GPUS * PAGE * (GPUS - 1), "in the first iteration alone");
     assert_eq!(published(&record).subscribers.get("1"), Some(&GPUS));
 }
 
 /// Pages with four lines; each GPU writes the first line in its part of the pages, in two iterations.
-fn spread(pages: u64) -> Arc<Directed> {
+fn spread(pages: u64) -> Arc<DirectedProgram> {
     let part = pages / GPUS;
-    let write = |gpu: u64| Cta::new().warp(|w| (gpu * part..(gpu + 1) * part).for_each(|page| _ = w.write([page * 4])));
-    over(pages * 4, vec![(0..GPUS).map(write).collect()]).launched(&[0, 0])
+    let write =
+        |gpu: u64| CtaBuilder::new().warp(|w| (gpu * part..(gpu + 1) * part).for_each(|page| _ = w.write([page * 4])));
+    over(pages * 4, vec![(0..GPUS).map(write).collect()]).with_launch_order(&[0, 0])
 }
 
 #[test]
@@ -280,7 +286,7 @@ fn every_page_changes_at_the_end_of_tracking_by_few_messages() {
 #[test]
 fn all_gpus_get_what_two_subscribers_would() {
     let steady = |name, launches: &[u32]| {
-        let ring = ring(PAGE).launched(launches);
+        let ring = ring(PAGE).with_launch_order(launches);
         out(&simulate(&apart(GPUS, &[]), name, &[], &ring))
     };
     let iteration = |name| steady(name, &[0, 1, 0, 1, 0, 1]) - steady(name, &[0, 1, 0, 1]);
@@ -290,11 +296,12 @@ fn all_gpus_get_what_two_subscribers_would() {
 #[test]
 fn who_has_no_replica_finds_its_own_stores_in_the_queue_and_the_rest_at_a_subscriber() {
     // Pages in the first half belong to GPU 0 and GPU 1; GPU 3 accesses them later.
-    let first = vec![writes(0..PAGE), reads(0..PAGE), Cta::new(), Cta::new()];
+    let first = vec![writes(0..PAGE), reads(0..PAGE), CtaBuilder::new(), CtaBuilder::new()];
     let loads = only(3, reads(0..100));
-    let own = only(3, Cta::new().warp(|w| (0..100).for_each(|line| _ = w.write([line]).read([line]).use_result(1))));
+    let own =
+        only(3, CtaBuilder::new().warp(|w| (0..100).for_each(|line| _ = w.write([line]).read([line]).use_result(1))));
     let run = |kernels: &[u32]| {
-        let program = over(PAGE, vec![first.clone(), loads.clone(), own.clone()]).launched(kernels);
+        let program = over(PAGE, vec![first.clone(), loads.clone(), own.clone()]).with_launch_order(kernels);
         simulate(&apart(GPUS, &[]), "gps", &[], &program)
     };
     let (before, remote, forwarded) = (run(&[0, 0]), run(&[0, 0, 1]), run(&[0, 0, 2]));
@@ -306,13 +313,13 @@ fn who_has_no_replica_finds_its_own_stores_in_the_queue_and_the_rest_at_a_subscr
 
 #[test]
 fn a_load_of_more_than_the_queue_has_follows_its_entry_to_the_home() {
-    let first = vec![writes(0..PAGE), reads(0..PAGE), Cta::new(), Cta::new()];
-    let part = Cta::new().warp(|w| {
+    let first = vec![writes(0..PAGE), reads(0..PAGE), CtaBuilder::new(), CtaBuilder::new()];
+    let part = CtaBuilder::new().warp(|w| {
         for line in 0..50 {
             w.store([line], Mask(0xff), RELAXED).read([line]).use_result(1);
         }
     });
-    let program = over(PAGE, vec![first, only(3, part)]).launched(&[0, 0, 1]);
+    let program = over(PAGE, vec![first, only(3, part)]).with_launch_order(&[0, 0, 1]);
     let record = simulate(&apart(GPUS, &[]), "gps", &[], &program);
     let found = published(&record);
     assert_eq!((found.drains.load, found.remote_loads, found.forwards), (50, 50, 0));
@@ -320,12 +327,12 @@ fn a_load_of_more_than_the_queue_has_follows_its_entry_to_the_home() {
 
 #[test]
 fn an_atomic_with_a_result_of_who_has_no_replica_is_answered_when_all_have_its_value() {
-    let first = vec![writes(0..PAGE), reads(0..PAGE), reads(0..PAGE), Cta::new()];
+    let first = vec![writes(0..PAGE), reads(0..PAGE), reads(0..PAGE), CtaBuilder::new()];
     let atomics = |result| {
-        let cta = Cta::new().warp(|w| {
+        let cta = CtaBuilder::new().warp(|w| {
             (0..50).for_each(|line| _ = w.write([line]).atomic([line], RELAXED, result).use_result(1).write([line]));
         });
-        let program = over(PAGE, vec![first.clone(), only(3, cta)]).launched(&[0, 0, 1]);
+        let program = over(PAGE, vec![first.clone(), only(3, cta)]).with_launch_order(&[0, 0, 1]);
         simulate(&apart(GPUS, &[]), "gps", &[], &program)
     };
     let record = atomics(AtomicResult::Returned);
@@ -337,15 +344,15 @@ fn an_atomic_with_a_result_of_who_has_no_replica_is_answered_when_all_have_its_v
 
 #[test]
 fn a_store_behind_an_unanswered_atomic_of_its_line_is_not_published_ahead_of_its_value() {
-    let first = vec![writes(0..PAGE), reads(0..PAGE), reads(0..PAGE), Cta::new()];
+    let first = vec![writes(0..PAGE), reads(0..PAGE), reads(0..PAGE), CtaBuilder::new()];
     let stores = |atomic: bool| {
-        let cta = Cta::new().warp(|w| {
+        let cta = CtaBuilder::new().warp(|w| {
             if atomic {
                 w.atomic([0], RELAXED, AtomicResult::Returned);
             }
             w.write([0]);
         });
-        let program = over(PAGE, vec![first.clone(), only(3, cta)]).launched(&[0, 0, 1]);
+        let program = over(PAGE, vec![first.clone(), only(3, cta)]).with_launch_order(&[0, 0, 1]);
         simulate(&apart(GPUS, &[]), "gps", &[], &program).time_s
     };
     // The kernel's end sends the store: three trips later, to the home with the atomic, to the remaining subscribers,
@@ -356,8 +363,8 @@ fn a_store_behind_an_unanswered_atomic_of_its_line_is_not_published_ahead_of_its
 #[test]
 fn a_store_of_the_system_leaves_one_copy_that_all_use_from_afar() {
     let system = Order { semantics: Semantics::Relaxed, scope: Scope::Sys };
-    let store = only(2, Cta::new().warp(|w| _ = w.store([9], Mask(1), system)));
-    let later = only(1, Cta::new().warp(|w| (0..100).for_each(|line| _ = w.write([line]))));
+    let store = only(2, CtaBuilder::new().warp(|w| _ = w.store([9], Mask(1), system)));
+    let later = only(1, CtaBuilder::new().warp(|w| (0..100).for_each(|line| _ = w.write([line]))));
     let program = over(2 * PAGE, vec![store, later.clone()]);
     let record = to_all(&program);
     let found = published(&record);
@@ -386,8 +393,8 @@ fn a_flag_published_at_the_watermark_is_known_to_the_copy_that_remains() {
 
 #[test]
 fn who_loads_subscribes_where_nobody_does_by_default() {
-    let reading = vec![Cta::new(), reads(0..PAGE), reads(0..PAGE), Cta::new()];
-    let program = over(PAGE, vec![only(0, writes(0..PAGE)), reading]).launched(&[0, 1, 0, 1]);
+    let reading = vec![CtaBuilder::new(), reads(0..PAGE), reads(0..PAGE), CtaBuilder::new()];
+    let program = over(PAGE, vec![only(0, writes(0..PAGE)), reading]).with_launch_order(&[0, 1, 0, 1]);
     let record = simulate(&apart(GPUS, &[]), "gps-on-read", &[], &program);
     let found = published(&record);
     assert_eq!(record.paging.expect("pages change").migrations, 2, "a copy for each reader");

@@ -1,18 +1,21 @@
 //! Sharing between modules is counted in the streams, in closed form.
 
 use crate::common::{design, machine};
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::place;
 use tombolo_system::sharing::{SharingRecord, inter_gpu_sharing};
 
 /// A CTA per module; only the CTAs in `active` read `lines`.
-fn reads(active: std::ops::Range<usize>, lines: std::ops::Range<u64>) -> Vec<Cta> {
-    let read = |warp: &mut tombolo_system::directed::Warp<'_>| lines.clone().for_each(|line| _ = warp.read([line]));
-    (0..16).map(|module| if active.contains(&module) { Cta::new().warp(read) } else { Cta::new() }).collect()
+fn reads(active: std::ops::Range<usize>, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
+    let read =
+        |warp: &mut tombolo_system::directed::WarpBuilder<'_>| lines.clone().for_each(|line| _ = warp.read([line]));
+    (0..16)
+        .map(|module| if active.contains(&module) { CtaBuilder::new().warp(read) } else { CtaBuilder::new() })
+        .collect()
 }
 
-fn shared(kernels: Vec<Vec<Cta>>) -> SharingRecord {
-    let (machine, design, program) = (machine(&[]), design("hmg", &[]), Directed::new(kernels));
+fn shared(kernels: Vec<Vec<CtaBuilder>>) -> SharingRecord {
+    let (machine, design, program) = (machine(&[]), design("hmg", &[]), DirectedProgram::new(kernels));
     let pages = place(&machine, &design, &*program).expect("a whole program");
     inter_gpu_sharing(&machine, &design, &*program, &pages).expect("a whole program")
 }
@@ -26,8 +29,8 @@ fn loads_of_lines_that_two_modules_of_a_gpu_load_are_shared() {
 
 #[test]
 fn a_store_of_another_module_makes_a_load_shared_and_is_none() {
-    let mut writer = vec![Cta::new(); 16];
-    writer[5] = Cta::new().warp(|warp| _ = warp.write([0]));
+    let mut writer = vec![CtaBuilder::new(); 16];
+    writer[5] = CtaBuilder::new().warp(|warp| _ = warp.write([0]));
     let record = shared(vec![reads(0..1, 0..2), reads(4..5, 0..2), writer]);
     assert_eq!(record, SharingRecord { loads: 4, inter_gpu_loads: 2, inter_gpu_loads_shared: 1 });
 }

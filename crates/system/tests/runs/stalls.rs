@@ -5,7 +5,7 @@ use crate::common::{self, design, follow_on, machine};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::RunRecord;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::stalls::{QueuedRecord, StallRecord};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
@@ -18,23 +18,23 @@ fn nanosecond_clock(settings: &[&str]) -> Arc<MachineConfig> {
 }
 
 /// A kernel with sixteen CTAs; the CTA on `module` is `cta`.
-fn at(module: usize, cta: Cta) -> Vec<Cta> {
-    let mut ctas = vec![Cta::new(); 16];
+fn at(module: usize, cta: CtaBuilder) -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 16];
     ctas[module] = cta;
     ctas
 }
 
 /// Module 0 touches lines, which makes module 0 the pages' home.
-fn touch(lines: std::ops::Range<u64>) -> Vec<Cta> {
-    at(0, Cta::new().warp(|warp| lines.for_each(|line| _ = warp.read([line]))))
+fn touch(lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
+    at(0, CtaBuilder::new().warp(|warp| lines.for_each(|line| _ = warp.read([line]))))
 }
 
-fn one_warp(module: usize, write: impl FnOnce(&mut Warp<'_>)) -> Vec<Cta> {
-    at(module, Cta::new().warp(write))
+fn one_warp(module: usize, write: impl FnOnce(&mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    at(module, CtaBuilder::new().warp(write))
 }
 
-fn run(settings: &[&str], name: &str, kernels: Vec<Vec<Cta>>) -> RunRecord {
-    follow_on(1, &nanosecond_clock(settings), design(name, &[]), Directed::new(kernels))
+fn run(settings: &[&str], name: &str, kernels: Vec<Vec<CtaBuilder>>) -> RunRecord {
+    follow_on(1, &nanosecond_clock(settings), design(name, &[]), DirectedProgram::new(kernels))
 }
 
 /// The stall stack for the last kernel in a run.
@@ -43,9 +43,9 @@ fn last(record: &RunRecord) -> StallRecord {
 }
 
 /// A mixture of all operations.
-fn mixed() -> Arc<Directed> {
+fn mixed() -> Arc<DirectedProgram> {
     let cta = |id: u64| {
-        (0..8).fold(Cta::new(), |cta, warp| {
+        (0..8).fold(CtaBuilder::new(), |cta, warp| {
             cta.warp(|w| {
                 let base = (id * 8 + warp) * 64;
                 w.compute(7).load(base..base + 8, Order::WEAK).scratchpad(3).use_result(1);
@@ -55,7 +55,7 @@ fn mixed() -> Arc<Directed> {
             })
         })
     };
-    Directed::new(vec![(0..16).map(cta).collect(), (0..16).map(cta).collect()])
+    DirectedProgram::new(vec![(0..16).map(cta).collect(), (0..16).map(cta).collect()])
 }
 
 fn adds_up(stalls: &StallRecord, what: &str) {
@@ -104,7 +104,7 @@ fn the_stacks_of_kernels_are_those_of_the_run_but_for_what_lies_between() {
 #[test]
 fn arithmetic_counts_what_it_occupies_and_the_others_of_its_sub_core_wait_to_issue() {
     let busy = |warps: u64| {
-        let cta = (0..warps).fold(Cta::new(), |cta, _| cta.warp(|warp| _ = warp.compute(1000)));
+        let cta = (0..warps).fold(CtaBuilder::new(), |cta, _| cta.warp(|warp| _ = warp.compute(1000)));
         last(&run(&[], "hmg", vec![at(0, cta)]))
     };
     let (one, eight) = (busy(1), busy(8));
@@ -115,7 +115,7 @@ fn arithmetic_counts_what_it_occupies_and_the_others_of_its_sub_core_wait_to_iss
 
 #[test]
 fn a_barrier_counts_from_the_first_to_come_to_the_last() {
-    let pair = Cta::new().warp(|warp| _ = warp.compute(500).barrier()).warp(|warp| _ = warp.barrier());
+    let pair = CtaBuilder::new().warp(|warp| _ = warp.compute(500).barrier()).warp(|warp| _ = warp.barrier());
     let stalls = last(&run(&[], "hmg", vec![at(0, pair)]));
     assert_eq!((stalls.barrier, stalls.arithmetic, stalls.issue), (1000, 1000, 2));
 }
@@ -124,7 +124,7 @@ fn a_barrier_counts_from_the_first_to_come_to_the_last() {
 /// hundred cycles, issues for one cycle and waits for nineteen.
 #[test]
 fn a_pass_of_the_scratchpad_delays_the_next() {
-    let pair = Cta::new().warp(|warp| _ = warp.scratchpad(100)).warp(|warp| _ = warp.scratchpad(1));
+    let pair = CtaBuilder::new().warp(|warp| _ = warp.scratchpad(100)).warp(|warp| _ = warp.scratchpad(1));
     let stalls = last(&run(&[], "hmg", vec![at(0, pair)]));
     assert_eq!((stalls.scratchpad, stalls.issue), (118 + 100 + 19, 2));
 }
@@ -148,7 +148,7 @@ fn a_cold_tlb_costs_a_walk_a_page() {
 /// The second warp joins the first warp's miss, and waits equally long for the walk.
 #[test]
 fn a_load_that_joins_a_miss_shares_its_walk() {
-    let pair = || Cta::new().warp(|warp| _ = warp.read([0])).warp(|warp| _ = warp.read([0]));
+    let pair = || CtaBuilder::new().warp(|warp| _ = warp.read([0])).warp(|warp| _ = warp.read([0]));
     let stalls = last(&run(&[], "hmg", vec![at(0, pair())]));
     assert!((2 * 600..=2 * 626).contains(&stalls.tlb), "{stalls:?}");
 }
@@ -156,7 +156,7 @@ fn a_load_that_joins_a_miss_shares_its_walk() {
 #[test]
 fn a_load_counts_where_it_was_answered() {
     let of = |module: usize| {
-        let reads = |warp: &mut Warp<'_>| (0..32).for_each(|line| _ = warp.read([4 * line]));
+        let reads = |warp: &mut WarpBuilder<'_>| (0..32).for_each(|line| _ = warp.read([4 * line]));
         let stalls = last(&run(
             &["tlb.walk_latency=0ns", "tlb.l2_latency=0ns"],
             "hmg",
@@ -177,7 +177,7 @@ fn a_load_counts_where_it_was_answered() {
 #[test]
 fn a_saturated_link_is_what_its_readers_wait_for() {
     let (lines, warps) = (16_384, 64);
-    let reader = Cta::sharing(0..lines, warps, |warp, line| _ = warp.read([line]));
+    let reader = CtaBuilder::sharing(0..lines, warps, |warp, line| _ = warp.read([line]));
     let settings = ["gpu_link.rate=4GB/s", "page_bytes=64MB"];
     let record = run(&settings, "no-remote-caching", vec![touch(0..1), at(4, reader)]);
     let stalls = last(&record);
@@ -213,7 +213,7 @@ fn a_lone_reader_meets_no_queue() {
 #[test]
 fn a_full_store_queue_is_what_its_writers_wait_for() {
     let (lines, warps, credits) = (8192, 4, 32);
-    let writer = Cta::sharing(0..lines, warps, |warp, line| _ = warp.write([line]));
+    let writer = CtaBuilder::sharing(0..lines, warps, |warp, line| _ = warp.write([line]));
     let settings = ["gpu_link.rate=4GB/s", "page_bytes=64MB", "sm.posted_stores=32", "l2.posted_stores=32"];
     let record = run(&settings, "no-remote-caching", vec![touch(0..1), at(4, writer)]);
     let stalls = last(&record);
@@ -248,11 +248,11 @@ fn a_wait_for_a_flag_counts_as_an_acquire() {
     let stalls = |arithmetic| {
         let mut ctas = at(
             0,
-            Cta::new().warp(|warp| {
+            CtaBuilder::new().warp(|warp| {
                 warp.compute(arithmetic).store([0], Mask(1), Order::release(Scope::Gpu)).signal(0);
             }),
         );
-        ctas[1] = Cta::new().warp(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu)));
+        ctas[1] = CtaBuilder::new().warp(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu)));
         last(&run(&[], "hmg", vec![ctas]))
     };
     let (short, long) = (stalls(1000), stalls(20_000));
@@ -263,7 +263,7 @@ fn a_wait_for_a_flag_counts_as_an_acquire() {
 /// A kernel without CTAs counts entirely as boundary.
 #[test]
 fn a_kernel_that_runs_nothing_is_all_boundary() {
-    let record = run(&[], "hmg", vec![vec![Cta::new(); 16]]);
+    let record = run(&[], "hmg", vec![vec![CtaBuilder::new(); 16]]);
     let stalls = last(&record);
     assert_eq!(stalls.kernel_boundary + stalls.idle, stalls.warp_slot_cycles);
     assert!(stalls.share(stalls.kernel_boundary) > 0.9, "{stalls:?}");

@@ -3,7 +3,7 @@
 use crate::common::{self, design, held};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::Mask;
 use tombolo_types::stream::Command;
@@ -16,7 +16,7 @@ fn v100(settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-fn simulate(machine: &Arc<MachineConfig>, name: &str, program: Arc<Directed>) -> RunRecord {
+fn simulate(machine: &Arc<MachineConfig>, name: &str, program: Arc<DirectedProgram>) -> RunRecord {
     common::simulate(machine, design(name, &[]), program)
 }
 
@@ -24,9 +24,9 @@ fn simulate(machine: &Arc<MachineConfig>, name: &str, program: Arc<Directed>) ->
 const PAGE: u64 = (2 << 20) / 128;
 
 /// Two arrays with a single line each, on separate pages; a kernel reads line `line`.
-fn reading(line: u64) -> Arc<Directed> {
-    let kernel = vec![Cta::new().warp(|warp| _ = warp.read([line]))];
-    Directed::with_arrays(vec![kernel], &[("lower", PAGE..PAGE + 1), ("upper", 2 * PAGE..2 * PAGE + 1)])
+fn reading(line: u64) -> Arc<DirectedProgram> {
+    let kernel = vec![CtaBuilder::new().warp(|warp| _ = warp.read([line]))];
+    DirectedProgram::with_arrays(vec![kernel], &[("lower", PAGE..PAGE + 1), ("upper", 2 * PAGE..2 * PAGE + 1)])
 }
 
 /// Cycles that translation adds to a kernel: the difference between runs with and without the machine's TLB latencies.
@@ -63,7 +63,7 @@ fn a_warm_tlb_has_the_pages_of_arrays_and_a_cold_one_walks() {
 
 #[test]
 fn a_program_without_arrays_finds_the_pages_that_it_accesses() {
-    let program = || Directed::new(vec![vec![Cta::new().warp(|warp| _ = warp.read([0, 7 * PAGE]))]]);
+    let program = || DirectedProgram::new(vec![vec![CtaBuilder::new().warp(|warp| _ = warp.read([0, 7 * PAGE]))]]);
     let stalls = |start| simulate(&v100(&["page_bytes=2MB", start]), "v100", program()).stalls.tlb;
     assert!(stalls("tlb.start=cold") > 600, "the pages are walked for");
     assert_eq!(stalls("tlb.start=warm"), 0);
@@ -79,9 +79,9 @@ fn copy(first: u64, lines: u64) -> Command {
 /// Bytes read from memory during a kernel that reads lines after copies.
 fn read_from_memory(settings: &[&str], copies: Vec<Command>, lines: std::ops::Range<u64>) -> u64 {
     let machine = v100(&[&SMALL, settings].concat());
-    let kernel = vec![Cta::new().warp(|warp| lines.for_each(|line| _ = warp.read([line])))];
+    let kernel = vec![CtaBuilder::new().warp(|warp| lines.for_each(|line| _ = warp.read([line])))];
     let commands = [copies, vec![Command::launch(0, 0)]].concat();
-    simulate(&machine, "v100", Directed::new(vec![kernel]).issuing(commands)).dram.read_bytes
+    simulate(&machine, "v100", DirectedProgram::new(vec![kernel]).with_commands(commands)).dram.read_bytes
 }
 
 #[test]
@@ -107,13 +107,13 @@ fn copies_are_in_the_l2_of_their_home_where_the_protocol_leaves_them_there() {
     // Module 5 is the first to touch the lines, and module 9 reads them afterwards.
     let kernel = |module| {
         let ctas = (0..16).map(|cta| match cta {
-            cta if cta == module => Cta::new().warp(|warp| (0..64).for_each(|line| _ = warp.read([line]))),
-            _ => Cta::new(),
+            cta if cta == module => CtaBuilder::new().warp(|warp| (0..64).for_each(|line| _ = warp.read([line]))),
+            _ => CtaBuilder::new(),
         });
         ctas.collect::<Vec<_>>()
     };
     let commands = vec![copy(0, 64), Command::launch(0, 0), Command::launch(1, 0)];
-    let program = Directed::new(vec![kernel(5), kernel(9)]).issuing(commands);
+    let program = DirectedProgram::new(vec![kernel(5), kernel(9)]).with_commands(commands);
     for name in ["nhcc", "hmg", "numa-memory-side"] {
         let machine = common::machine(&["host.copies=l2"]);
         let [record, _] = held(&machine, &design(name, &[]), &program);
@@ -127,7 +127,7 @@ fn copies_are_in_the_l2_of_their_home_where_the_protocol_leaves_them_there() {
 #[test]
 fn designs_that_have_no_such_start_are_refused() {
     let refused = |machine: Arc<MachineConfig>, name: &str, word: &str| {
-        let program = Directed::new(vec![vec![Cta::new().warp(|warp| _ = warp.read_part([0], Mask(1)))]]);
+        let program = DirectedProgram::new(vec![vec![CtaBuilder::new().warp(|warp| _ = warp.read_part([0], Mask(1)))]]);
         let spec = RunSpec { machine, design: design(name, &[]), program, pages: None, threads: 1 };
         let error = run(&spec).expect_err("it cannot be").to_string();
         assert!(error.contains(word) && error.contains(name), "{error}");

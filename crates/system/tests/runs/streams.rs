@@ -4,8 +4,8 @@
 use crate::common::{DESIGNS, design, machine, simulate, simulate_on};
 use std::sync::Arc;
 use tombolo_protocol::BrokenRule;
-use tombolo_system::checker::Checked;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::checker::CheckReport;
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::stream::Command;
@@ -29,21 +29,21 @@ fn gpu(index: u8) -> On {
 }
 
 /// A kernel that only computes: a CTA per module, with a single warp.
-fn computing(instructions: u16) -> Vec<Cta> {
-    (0..CTAS).map(|_| Cta::new().warp(|warp| _ = warp.compute(instructions))).collect()
+fn computing(instructions: u16) -> Vec<CtaBuilder> {
+    (0..CTAS).map(|_| CtaBuilder::new().warp(|warp| _ = warp.compute(instructions))).collect()
 }
 
 /// A kernel that reads and writes private lines: `kernel` selects them, and no two kernels or CTAs share a page.
-fn streaming(kernel: u64, lines: u64) -> Vec<Cta> {
+fn streaming(kernel: u64, lines: u64) -> Vec<CtaBuilder> {
     let cta = |cta: u64| {
         let first = kernel * APART + cta * (APART / CTAS);
-        Cta::new().warp(|warp| (first..first + lines).for_each(|line| _ = warp.read([line]).write([line])))
+        CtaBuilder::new().warp(|warp| (first..first + lines).for_each(|line| _ = warp.read([line]).write([line])))
     };
     (0..CTAS).map(cta).collect()
 }
 
-fn ran(kernels: Vec<Vec<Cta>>, commands: Vec<Command>) -> RunRecord {
-    simulate(&machine(&[]), design("hmg", &[]), Directed::new(kernels).issuing(commands))
+fn ran(kernels: Vec<Vec<CtaBuilder>>, commands: Vec<Command>) -> RunRecord {
+    simulate(&machine(&[]), design("hmg", &[]), DirectedProgram::new(kernels).with_commands(commands))
 }
 
 fn took(kernel: &KernelRecord) -> f64 {
@@ -102,7 +102,7 @@ fn a_launch_on_modules_is_cut_over_them() {
 
 #[test]
 fn a_grid_that_the_program_cuts_runs_as_it_says() {
-    let program = || Directed::new(vec![streaming(0, 8)]).cut(0, &[0, 10, 10, 15]);
+    let program = || DirectedProgram::new(vec![streaming(0, 8)]).cut(0, &[0, 10, 10, 15]);
     let cut = |scheduling: &str| {
         let record = simulate(&machine(&[]), design("hmg", &[scheduling]), program());
         record.gpus.iter().map(|gpu| gpu.transactions / 16).collect::<Vec<u64>>()
@@ -116,7 +116,7 @@ fn a_grid_that_the_program_cuts_runs_as_it_says() {
     let two = machine(&["topology.gpus=2"]);
     let why = refused(Arc::clone(&two), program(), &["scheduling=program"]);
     assert!(why.contains("cuts its grid for 4 devices, and launches it on 2"), "{why}");
-    let beyond = Directed::new(vec![streaming(0, 8)]).issuing(vec![launch_on(0, 0, gpu(2))]);
+    let beyond = DirectedProgram::new(vec![streaming(0, 8)]).with_commands(vec![launch_on(0, 0, gpu(2))]);
     let why = refused(two, beyond, &[]);
     assert!(why.contains("on GPU 2 of 2"), "{why}");
 }
@@ -145,11 +145,11 @@ fn ctas_of_the_kernel_launched_first_come_first() {
     // second turn.
     let waves = |turns: u64| {
         let ctas = 16 * 64 * turns;
-        (0..ctas).map(|_| Cta::new().warp(|warp| _ = warp.compute(1000))).collect::<Vec<_>>()
+        (0..ctas).map(|_| CtaBuilder::new().warp(|warp| _ = warp.compute(1000))).collect::<Vec<_>>()
     };
     let settings = ["sm.ctas=64"];
     let ran = |commands| {
-        let program = Directed::new(vec![waves(2), computing(10)]).issuing(commands);
+        let program = DirectedProgram::new(vec![waves(2), computing(10)]).with_commands(commands);
         simulate(&machine(&settings), design("hmg", &[]), program)
     };
     let alone = ran(vec![launch(0, 0)]);
@@ -177,27 +177,29 @@ fn a_stream_waits_for_its_own_and_a_barrier_for_all() {
 }
 
 /// Two kernels with one flag each, both numbered 0, on private lines.
-fn waiting(kernel: u64, delay: u16) -> Vec<Cta> {
+fn waiting(kernel: u64, delay: u16) -> Vec<CtaBuilder> {
     let (flag, data) = (kernel * APART, kernel * APART + 8);
     let (release, acquire) = (Order::release(Scope::Sys), Order::acquire(Scope::Sys));
     let cta = |cta: u64| match cta {
-        0 => Cta::new().warp(|warp| {
+        0 => CtaBuilder::new().warp(|warp| {
             warp.compute(delay).write([data]).store([flag], tombolo_types::Mask(1), release).signal(0);
         }),
-        15 => Cta::new().warp(|warp| _ = warp.read([data]).wait_until(flag, 0, acquire).read([data])),
-        _ => Cta::new(),
+        15 => CtaBuilder::new().warp(|warp| _ = warp.read([data]).wait_until(flag, 0, acquire).read([data])),
+        _ => CtaBuilder::new(),
     };
     (0..CTAS).map(cta).collect()
 }
 
-fn checked(name: &str, settings: &[&str], program: Arc<Directed>, broken: Option<BrokenRule>) -> Checked {
+fn checked(name: &str, settings: &[&str], program: Arc<DirectedProgram>, broken: Option<BrokenRule>) -> CheckReport {
     let spec = RunSpec { machine: machine(settings), design: design(name, &[]), program, pages: None, threads: 2 };
     run_checked(&spec, broken).unwrap_or_else(|error| panic!("{name}: {error}")).check.expect("it is checked")
 }
 
 #[test]
 fn flags_of_kernels_side_by_side_are_told_apart() {
-    let program = || Directed::new(vec![waiting(0, 50_000), waiting(1, 10)]).issuing(vec![launch(0, 0), launch(1, 1)]);
+    let program = || {
+        DirectedProgram::new(vec![waiting(0, 50_000), waiting(1, 10)]).with_commands(vec![launch(0, 0), launch(1, 1)])
+    };
     for name in DESIGNS.into_iter().filter(|name| *name != "ideal") {
         let found = checked(name, &[], program(), None);
         assert_eq!((found.violations, found.loads > 4), (0, true), "{name}: {:?}", found.first);
@@ -207,20 +209,20 @@ fn flags_of_kernels_side_by_side_are_told_apart() {
 }
 
 /// Each stream writes half the lines in a first kernel; after a barrier, each stream reads and writes the other half.
-fn exchange(rounds: u32) -> Arc<Directed> {
+fn exchange(rounds: u32) -> Arc<DirectedProgram> {
     let lines = |half: u64, cta: u64| (0..8).map(move |line| half * APART + cta * 64 + line);
-    let writes = |half: u64| (0..CTAS).map(|cta| Cta::new().warp(|w| _ = w.write(lines(half, cta)))).collect();
+    let writes = |half: u64| (0..CTAS).map(|cta| CtaBuilder::new().warp(|w| _ = w.write(lines(half, cta)))).collect();
     let crosses = |half: u64| {
         let cta = |cta: u64| {
             let from = (cta + 5) % CTAS;
-            Cta::new().warp(|w| _ = w.read(lines(1 - half, from)).write(lines(1 - half, from)))
+            CtaBuilder::new().warp(|w| _ = w.read(lines(1 - half, from)).write(lines(1 - half, from)))
         };
         (0..CTAS).map(cta).collect()
     };
     let kernels = vec![writes(0), writes(1), crosses(0), crosses(1)];
     let round = [launch(0, 0), launch(1, 1), Command::Barrier, launch(2, 0), launch(3, 1), Command::Barrier];
     let commands = round.iter().cycle().take(round.len() * rounds as usize).cloned().collect();
-    Directed::new(kernels).issuing(commands)
+    DirectedProgram::new(kernels).with_commands(commands)
 }
 
 #[test]
@@ -233,13 +235,13 @@ fn what_streams_share_through_a_barrier_is_current_under_every_design() {
 
 /// A kernel in stream `by` writes lines homed on remote modules while another kernel computes; after a barrier the
 /// homes read them.
-fn handed_over(by: u32) -> Arc<Directed> {
+fn handed_over(by: u32) -> Arc<DirectedProgram> {
     let lines = |cta: u64| (0..16).map(move |line| cta % CTAS * 64 + line);
-    let reads = || (0..CTAS).map(|cta| Cta::new().warp(|w| _ = w.read(lines(cta)))).collect();
-    let writes = (0..CTAS).map(|cta| Cta::new().warp(|w| _ = w.write(lines(cta + 5)))).collect();
+    let reads = || (0..CTAS).map(|cta| CtaBuilder::new().warp(|w| _ = w.read(lines(cta)))).collect();
+    let writes = (0..CTAS).map(|cta| CtaBuilder::new().warp(|w| _ = w.write(lines(cta + 5)))).collect();
     let (other, barrier) = (1 - by, Command::Barrier);
     let commands = vec![launch(0, 0), barrier.clone(), launch(1, by), launch(2, other), barrier, launch(0, other)];
-    Directed::new(vec![reads(), writes, computing(10)]).issuing(commands)
+    DirectedProgram::new(vec![reads(), writes, computing(10)]).with_commands(commands)
 }
 
 #[test]
@@ -263,7 +265,7 @@ fn on_chiplets(settings: &[&str], name: &str) -> RunRecord {
     };
     let lines = |array: u64, cta: u64| (0..16).map(move |line| array * LINES + cta * 64 + line);
     let own = |array: u64| {
-        let cta = |cta| Cta::new().warp(|w| lines(array, cta).for_each(|line| _ = w.read([line]).write([line])));
+        let cta = |cta| CtaBuilder::new().warp(|w| lines(array, cta).for_each(|line| _ = w.read([line]).write([line])));
         (0..16).map(cta).collect::<Vec<_>>()
     };
     let kernels = vec![own(0), own(1)];
@@ -272,8 +274,8 @@ fn on_chiplets(settings: &[&str], name: &str) -> RunRecord {
     let side = [one(0, 0, low), one(1, 1, high), one(0, 0, low), one(1, 1, high), Command::Barrier];
     let crossed = [one(0, 0, high), one(1, 1, low), one(1, 1, On::All), Command::Barrier];
     let commands = [&side[..], &crossed, &side].concat();
-    let program =
-        Directed::of_arrays(machine.line, kernels, &[("a", 0..LINES), ("b", LINES..2 * LINES)], &[]).issuing(commands);
+    let program = DirectedProgram::of_arrays(machine.line, kernels, &[("a", 0..LINES), ("b", LINES..2 * LINES)], &[])
+        .with_commands(commands);
     let spec = RunSpec { machine, design: design(name, settings), program, pages: None, threads: 2 };
     run_checked(&spec, None).unwrap_or_else(|error| panic!("{name}: {error}"))
 }

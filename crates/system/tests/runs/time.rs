@@ -2,14 +2,14 @@
 
 use crate::common::{self, DESIGNS, NO_REFRESH, design, machine};
 use std::sync::Arc;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 
 /// A directed program with a custom launch order for its kernels, with copies in between.
 struct Ordered {
-    directed: Arc<Directed>,
+    directed: Arc<DirectedProgram>,
     commands: Vec<Command>,
 }
 
@@ -48,12 +48,13 @@ fn copy(bytes: u64) -> Command {
 }
 
 /// Two kernels: each CTA in the first reads one line, each CTA in the second reads four.
-fn kernels() -> Arc<Directed> {
+fn kernels() -> Arc<DirectedProgram> {
     let reads = |lines: u64| {
-        let cta = |first: u64| Cta::new().warp(|warp| (first..first + lines).for_each(|line| _ = warp.read([line])));
+        let cta =
+            |first: u64| CtaBuilder::new().warp(|warp| (first..first + lines).for_each(|line| _ = warp.read([line])));
         (0..16).map(|module| cta(module * 64)).collect()
     };
-    Directed::new(vec![reads(1), reads(4)])
+    DirectedProgram::new(vec![reads(1), reads(4)])
 }
 
 /// A run of `commands` with launches that take 4 us at first, then 1 us, and copies that take 1 us plus a nanosecond
@@ -140,10 +141,10 @@ fn each_launch_has_the_counters_of_its_own_ctas() {
 
 #[test]
 fn each_gpu_has_its_own_transactions_and_time() {
-    let mut ctas = vec![Cta::new(); 16];
+    let mut ctas = vec![CtaBuilder::new(); 16];
     // Modules 4 to 7 belong to GPU 1; one of them computes for a long time.
-    ctas[5] = Cta::new().warp(|warp| _ = warp.compute(20_000).read([0]));
-    let program = Directed::new(vec![ctas]);
+    ctas[5] = CtaBuilder::new().warp(|warp| _ = warp.compute(20_000).read([0]));
+    let program = DirectedProgram::new(vec![ctas]);
     let machine = machine(&[]);
     let record = common::simulate(&machine, design("hmg", &[]), program);
     let names: Vec<&str> = record.gpus.iter().map(|gpu| gpu.name.as_str()).collect();

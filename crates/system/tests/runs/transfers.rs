@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::transfer::BrokenTransfer;
-use tombolo_system::checker::{Checked, ViolationKind};
-use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
+use tombolo_system::checker::{CheckReport, ViolationKind};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines, WarpBuilder};
 use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::Command;
 use tombolo_types::{LineSize, Mask, ModuleId, On, Order};
@@ -17,17 +17,17 @@ const LINE: u64 = 128;
 const LINES: Range<u64> = 0..8;
 
 /// A kernel with sixteen CTAs, one per module.
-fn kernel(each: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
-    (0..16).map(|module| Cta::new().warp(|warp| each(module, warp))).collect()
+fn kernel(each: impl Fn(u64, &mut WarpBuilder<'_>)) -> Vec<CtaBuilder> {
+    (0..16).map(|module| CtaBuilder::new().warp(|warp| each(module, warp))).collect()
 }
 
 /// Every module reads all lines.
-fn reading() -> Vec<Cta> {
+fn reading() -> Vec<CtaBuilder> {
     kernel(|_, warp| LINES.for_each(|line| _ = warp.read([line])))
 }
 
 /// Module 5 alone writes all lines.
-fn writing() -> Vec<Cta> {
+fn writing() -> Vec<CtaBuilder> {
     kernel(|module, warp| LINES.filter(|_| module == 5).for_each(|line| _ = warp.write([line])))
 }
 
@@ -41,7 +41,7 @@ fn whole() -> Range<u64> {
 }
 
 /// Kernels, with host commands between the first and the second.
-fn between(kernels: Vec<Vec<Cta>>, host: &[Command]) -> Arc<Directed> {
+fn between(kernels: Vec<Vec<CtaBuilder>>, host: &[Command]) -> Arc<DirectedProgram> {
     let launches = (0..kernels.len() as u32).map(|kernel| Command::launch(kernel, 0));
     let mut commands: Vec<Command> = Vec::new();
     for launch in launches {
@@ -50,15 +50,15 @@ fn between(kernels: Vec<Vec<Cta>>, host: &[Command]) -> Arc<Directed> {
         }
         commands.push(launch);
     }
-    Directed::new(kernels).issuing(commands)
+    DirectedProgram::new(kernels).with_commands(commands)
 }
 
 fn checked(
     machine: &Arc<MachineConfig>,
     design: DesignConfig,
-    program: &Arc<Directed>,
+    program: &Arc<DirectedProgram>,
     broken: Option<BrokenTransfer>,
-) -> Checked {
+) -> CheckReport {
     let (machine, program) = (Arc::clone(machine), Arc::clone(program) as _);
     let spec = RunSpec { machine, design, program, pages: None, threads: 2 };
     let record = match broken {
@@ -111,7 +111,7 @@ fn a_large_copy_drops_what_a_small_one_does() {
 #[test]
 fn a_copy_before_the_first_kernel_drops_nothing_and_changes_no_value() {
     let commands = vec![copy(whole(), true), Command::launch(0, 0)];
-    let program = Directed::new(vec![reading()]).issuing(commands);
+    let program = DirectedProgram::new(vec![reading()]).with_commands(commands);
     for name in DESIGNS {
         let [_, checked] = held(&machine(&[]), &design(name, &[]), &program);
         assert_eq!(checked.check.expect("it is checked").stores, 0, "{name}");
@@ -119,9 +119,9 @@ fn a_copy_before_the_first_kernel_drops_nothing_and_changes_no_value() {
 }
 
 /// Host code that writes between the kernels.
-fn by_code(lines: Range<u64>) -> Arc<Directed> {
+fn by_code(lines: Range<u64>) -> Arc<DirectedProgram> {
     let arrays = [("a", LINES)];
-    Directed::of_arrays(LineSize::B128, vec![reading(), reading()], &arrays, &[(1, HostLines::Written(lines))])
+    DirectedProgram::of_arrays(LineSize::B128, vec![reading(), reading()], &arrays, &[(1, HostLines::Written(lines))])
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_home_beside_the_next_kernel_drops_what_others_would_read_there() {
         copy(whole(), true),
         Command::Launch { kernel: 1, stream: 0, on: On::module(ModuleId(5)) },
     ];
-    let program = Directed::new(vec![first, reading()]).issuing(commands);
+    let program = DirectedProgram::new(vec![first, reading()]).with_commands(commands);
     let found = |broken| checked(&machine(&[]), design("viper-cached", &[]), &program, broken);
     assert_eq!(found(None).first, []);
     assert!(found(Some(BrokenTransfer::WriteKeepsCopies)).violations > 0);
@@ -210,10 +210,10 @@ fn a_part_that_the_host_wrote_is_read_beside_a_part_that_a_kernel_wrote() {
 }
 
 /// Kernels in which either GPU touches lines on two pages.
-fn in_turns() -> Vec<Vec<Cta>> {
+fn in_turns() -> Vec<Vec<CtaBuilder>> {
     let on = |gpu: u64, write: bool| {
         let cta = |other: u64| {
-            Cta::new().warp(|warp| {
+            CtaBuilder::new().warp(|warp| {
                 for line in [0, 512, 513].into_iter().filter(|_| gpu == other) {
                     if write {
                         warp.write([line])
@@ -241,7 +241,7 @@ fn what_the_host_writes_follows_pages_that_move() {
 fn what_the_host_writes_of_a_page_that_it_holds_comes_with_the_page() {
     const PAGE: u64 = 512;
     // A GPU with room for two pages reads three in turn.
-    let touch = |page: u64| vec![Cta::new().warp(|warp| _ = warp.read([page * PAGE])), Cta::new()];
+    let touch = |page: u64| vec![CtaBuilder::new().warp(|warp| _ = warp.read([page * PAGE])), CtaBuilder::new()];
     let kernels = (0..9).map(|launch| touch(launch % 3)).collect();
     let write = |page: u64| copy(page * PAGE * LINE..page * PAGE * LINE + LINE, true);
     let program = between(kernels, &[write(0), write(1), write(2)]);

@@ -4,7 +4,7 @@
 use crate::common::design;
 use crate::common::eight::{FAR, LINES, machine, program, simulate, stores};
 use std::ops::Range;
-use tombolo_system::directed::Cta;
+use tombolo_system::directed::CtaBuilder;
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::Order;
 
@@ -49,10 +49,10 @@ fn uplinks_add_their_latency_twice_each_way() {
     // A chain of loads from another GPU's memory: the request and its reply each pass both uplinks.
     let time = |settings: &[&str]| {
         let chain = |gpu: u64| match gpu {
-            0 => Cta::new().warp(|warp| {
+            0 => CtaBuilder::new().warp(|warp| {
                 (0..100).for_each(|line| _ = warp.load([6 * FAR + line], Order::WEAK).use_result(1));
             }),
-            _ => Cta::new(),
+            _ => CtaBuilder::new(),
         };
         let record = simulate(settings, &[], program(chain)).expect("a machine that the design fits");
         record.kernels[1].end_s - record.kernels[1].start_s
@@ -67,7 +67,7 @@ fn uplinks_add_their_latency_twice_each_way() {
 fn a_tree_gives_the_same_result_at_any_number_of_threads() {
     let of = |threads| {
         let program = program(|gpu| {
-            Cta::new().warp(|warp| {
+            CtaBuilder::new().warp(|warp| {
                 (0..200).for_each(|line| {
                     _ = warp.read([(gpu * 3 + 5) % 8 * FAR + line]).write([(gpu + 3) % 8 * FAR + line])
                 });
@@ -83,6 +83,6 @@ fn a_tree_gives_the_same_result_at_any_number_of_threads() {
 #[test]
 fn lanes_of_a_tree_do_not_turn() {
     let settings = [TREE, &["gpu_link.lanes=8"]].concat();
-    let refused = simulate(&settings, &["links=turning"], program(|_| Cta::new()));
+    let refused = simulate(&settings, &["links=turning"], program(|_| CtaBuilder::new()));
     assert!(refused.is_err_and(|error| error.to_string().contains("fabric.shape")));
 }

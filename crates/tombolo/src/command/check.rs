@@ -1,7 +1,7 @@
 //! `check`: verifies design promises by exhaustive exploration with small programs.
 
 use crate::allowed_outcomes::AllowedOutcomes;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::hardware::{print_notes, refuse_twice};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_attack::{Attack, Target, TimedReport, attack, shipped};
-use tombolo_check::explore::Decides;
-use tombolo_check::verify::mutants::{Asked, Mutant, catch, mutants};
+use tombolo_check::explore::BoundaryPolicy;
+use tombolo_check::verify::mutants::{Mutant, TestEffort, catch, mutants};
 use tombolo_check::verify::{
-    Budget, Case, Design, Observations, PLACEMENTS_OF_RANDOM, Watch, answers, compare, read_tests, verify,
+    Budget, Case, Design, Observations, PLACEMENTS_OF_RANDOM, ProgressObserver, answers, compare, read_tests, verify,
 };
 use tombolo_design::elision::{Cpelide, Table};
 use tombolo_design::{Boundary, DesignConfig, Elision, design, list_designs};
@@ -81,23 +81,23 @@ enum MutantTests {
 }
 
 impl MutantTests {
-    fn asked(self) -> Asked {
+    fn asked(self) -> TestEffort {
         match self {
-            MutantTests::Enough => Asked::Enough,
-            MutantTests::All => Asked::All,
+            MutantTests::Enough => TestEffort::Enough,
+            MutantTests::All => TestEffort::All,
         }
     }
 }
 
 impl Arguments {
     /// Runs the check and prints the result.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         if !self.model.is_empty() {
             return self.model_answers();
         }
         if self.seed != 1 && self.random.is_none() && self.timed.is_none() {
             let reason = "nothing is drawn; it goes with --random or --timed".to_owned();
-            return Err(Failure::Argument { flag: "--seed", value: self.seed.to_string(), reason });
+            return Err(CommandFailure::Argument { flag: "--seed", value: self.seed.to_string(), reason });
         }
         let described = self.designs()?;
         let designs: Vec<Design> = described.iter().map(checked).collect();
@@ -122,7 +122,7 @@ impl Arguments {
     }
 
     /// Computes the outcomes allowed for the given tests, and compares them with the observations.
-    fn model_answers(&self) -> Result<ExitCode, Failure> {
+    fn model_answers(&self) -> Result<ExitCode, CommandFailure> {
         let mut cases = Vec::new();
         for path in &self.model {
             cases.extend(read_tests(path)?);
@@ -153,7 +153,7 @@ impl Arguments {
         attack(&run, &Progress::over(runs as usize * designs.len(), "runs"))
     }
 
-    fn designs(&self) -> Result<Vec<DesignConfig>, Failure> {
+    fn designs(&self) -> Result<Vec<DesignConfig>, CommandFailure> {
         let shipped = || list_designs().iter().map(|listed| listed.name.to_owned()).collect();
         let names: Vec<String> = if self.designs.is_empty() { shipped() } else { self.designs.clone() };
         let described = names.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
@@ -168,12 +168,12 @@ impl Arguments {
             return Ok(checked);
         };
         let reason = format!("{what} are not explored; run --check holds the values of a run");
-        Err(Failure::Argument { flag: "--design", value: design.name.clone(), reason })
+        Err(CommandFailure::Argument { flag: "--design", value: design.name.clone(), reason })
     }
 
     /// Returns the test cases. Without explicit cases, these are the shipped tests, including tests with host threads
     /// if the machine of every design has a host.
-    fn cases(&self, designs: &[Design]) -> Result<Vec<Case>, Failure> {
+    fn cases(&self, designs: &[Design]) -> Result<Vec<Case>, CommandFailure> {
         if self.litmus.is_empty() && self.random.is_none() && self.mutants.is_none() {
             let have_host = designs.iter().all(|design| facts(design.protocol()).is_some_and(|facts| facts.host));
             return Ok(if have_host { [Case::shipped(), Case::host()].concat() } else { Case::shipped() });
@@ -190,7 +190,7 @@ impl Arguments {
     }
 
     /// Returns the broken protocols if requested. Fails if the designs' protocols have no rule to break.
-    fn broken(&self, designs: &[Design]) -> Result<Vec<Mutant>, Failure> {
+    fn broken(&self, designs: &[Design]) -> Result<Vec<Mutant>, CommandFailure> {
         if self.mutants.is_none() {
             return Ok(Vec::new());
         }
@@ -198,7 +198,7 @@ impl Arguments {
         let broken = mutants(&protocols);
         if broken.is_empty() {
             let reason = "there is no rule in it to break on purpose".to_owned();
-            return Err(Failure::Argument { flag: "--mutants", value: protocols.join(", "), reason });
+            return Err(CommandFailure::Argument { flag: "--mutants", value: protocols.join(", "), reason });
         }
         Ok(broken)
     }
@@ -206,34 +206,34 @@ impl Arguments {
 
 /// Extracts the explorable part of a design.
 fn checked(design: &DesignConfig) -> Design {
-    let decides = match (&design.elision, &design.boundary) {
-        (Elision::Cpelide(Cpelide { table: Table::Cpelide, .. }), _) => Decides::Chiplet,
-        (Elision::Cpelide(Cpelide { table: Table::HomeAware, .. }), _) => Decides::HomeAware,
-        (Elision::Never(_), Boundary::EndThenLaunch(_)) => Decides::Never,
-        (Elision::Never(_), Boundary::AtLaunch(_)) => Decides::AtLaunch,
+    let policy = match (&design.elision, &design.boundary) {
+        (Elision::Cpelide(Cpelide { table: Table::Cpelide, .. }), _) => BoundaryPolicy::Chiplet,
+        (Elision::Cpelide(Cpelide { table: Table::HomeAware, .. }), _) => BoundaryPolicy::HomeAware,
+        (Elision::Never(_), Boundary::EndThenLaunch(_)) => BoundaryPolicy::Never,
+        (Elision::Never(_), Boundary::AtLaunch(_)) => BoundaryPolicy::AtLaunch,
     };
     let explored =
         Design::new(&design.name, design.coherence.protocol(), design.options(), design.promises.strongest())
             .expect("a test finds a protocol for every coherence")
-            .deciding(decides);
+            .with_boundary_policy(policy);
     match design.placement.sharing().explored() {
         Ok(Some(paging)) => explored.moving(paging),
         Ok(None) | Err(_) => explored,
     }
 }
 
-impl Watch for Progress {
-    fn begins(&self, test: &str, design: &str) {
-        self.started(&format!("{test} under {design}"));
+impl ProgressObserver for Progress {
+    fn started(&self, test: &str, design: &str) {
+        Watcher::started(self, &format!("{test} under {design}"));
     }
 
-    fn ends(&self, test: &str, design: &str) {
-        self.ended(&format!("{test} under {design}"));
+    fn finished(&self, test: &str, design: &str) {
+        Watcher::ended(self, &format!("{test} under {design}"));
         Watcher::advanced(self, 1, None);
     }
 }
 
-impl tombolo_attack::Watch for Progress {
+impl tombolo_attack::ProgressObserver for Progress {
     fn advanced(&self, runs: u64) {
         Watcher::advanced(self, runs as usize, None);
     }

@@ -2,7 +2,7 @@
 
 use crate::WRONG_INPUT;
 use crate::comparison::{Comparison, ComparisonSetup, Cost, Results};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::hardware::{Hardware, MachineArguments, baseline, refuse_twice};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tombolo_experiment::campaign::{self, run_one_timed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
-use tombolo_experiment::{ExperimentRequest, Options, Pass, Point, PointResult};
+use tombolo_experiment::{ExperimentRequest, Pass, Point, PointResult, StudyOptions};
 use tombolo_machine::Scale;
 use tombolo_report::document::Provenance;
 use tombolo_system::timeline::Trace;
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Runs everything and prints the comparison. Returns status 2 if a run gave no result; the remaining results are
     /// printed.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let hardware = self.machine.hardware(&self.designs)?;
         let designs: Vec<String> = hardware.designs.iter().map(|design| design.name.clone()).collect();
         let base = baseline(self.baseline.as_deref(), &self.designs, &designs)?;
@@ -123,7 +123,7 @@ impl Arguments {
         (baseline, scale): (usize, Scale),
         chosen: &[WorkloadChoice],
         made: &Provenance,
-    ) -> Result<campaign::Results, Failure> {
+    ) -> Result<campaign::Results, CommandFailure> {
         let asked = ExperimentRequest {
             id: "comparison".to_owned(),
             machine: self.machine.machine().to_owned(),
@@ -137,7 +137,7 @@ impl Arguments {
         let study = study(&asked, choice(scale))?.with_time(self.time.choice()).sampled(self.sample.is_enabled());
         tell_when_interrupted(folder);
         let progress = Progress::new(study.count(false)?);
-        let options = Options {
+        let options = StudyOptions {
             out: folder,
             threads: self.threads.count(),
             robust: false,
@@ -150,7 +150,7 @@ impl Arguments {
 }
 
 /// Returns every workload under every design, workload by workload.
-fn points(hardware: &Hardware, workloads: &[WorkloadChoice], sampled: bool) -> Result<Vec<Point>, Failure> {
+fn points(hardware: &Hardware, workloads: &[WorkloadChoice], sampled: bool) -> Result<Vec<Point>, CommandFailure> {
     let designs: Vec<_> = hardware.designs.iter().cloned().map(Arc::new).collect();
     let mut points = Vec::new();
     for workload in workloads {
@@ -166,7 +166,7 @@ fn points(hardware: &Hardware, workloads: &[WorkloadChoice], sampled: bool) -> R
 }
 
 /// Returns a trace file with the activity over time for every workload under every design.
-fn timelines(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) -> Result<Vec<u8>, Failure> {
+fn timelines(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) -> Result<Vec<u8>, CommandFailure> {
     let progress = Progress::new(workloads.len() * hardware.designs.len());
     let mut runs = Vec::new();
     for workload in workloads {

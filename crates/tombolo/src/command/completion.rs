@@ -1,7 +1,7 @@
 //! `completion`: prints a shell script that completes command-line words.
 
 use crate::command_line;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::show;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Prints the script.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let mut script = Vec::new();
         generate(self.shell, &mut with_names(command_line()), "tombolo", &mut script);
         let script = String::from_utf8(script).expect("it is made of text");

@@ -1,7 +1,7 @@
 //! `explain`: reports the reasons for differences between designs on a workload.
 
 use crate::explanation::{Explanation, ExplanationRequest};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
@@ -42,10 +42,10 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Runs the workload under every design and reports the differences. Fails if a run gives no result.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         if self.designs.len() < 2 {
             let (value, reason) = (self.designs.join(","), "give two at least: each is held to the first".to_owned());
-            return Err(Failure::Argument { flag: "--designs", value, reason });
+            return Err(CommandFailure::Argument { flag: "--designs", value, reason });
         }
         let hardware = self.machine.hardware(&self.designs)?;
         let chosen = only(&self.workload)?;
@@ -60,7 +60,7 @@ impl Arguments {
         };
         if let Some(run) = runs.iter().find(|run| run.time.of(self.time.choice()) == 0.0) {
             let reason = "the program takes no time under it, of which nothing can be explained".to_owned();
-            return Err(Failure::Argument { flag: "--designs", value: run.design.clone(), reason });
+            return Err(CommandFailure::Argument { flag: "--designs", value: run.design.clone(), reason });
         }
         runs.iter().flat_map(|run| &run.notes).for_each(|note| complain(&format!("warning: {note}")));
         let asked = ExplanationRequest {
@@ -77,7 +77,12 @@ impl Arguments {
     }
 
     /// Returns the record of each design, with the design's own name.
-    fn run(&self, hardware: &Hardware, chosen: &WorkloadChoice, threads: usize) -> Result<Vec<RunRecord>, Failure> {
+    fn run(
+        &self,
+        hardware: &Hardware,
+        chosen: &WorkloadChoice,
+        threads: usize,
+    ) -> Result<Vec<RunRecord>, CommandFailure> {
         let workload = Arc::new(chosen.clone());
         let point = |design| {
             let (machine, workload) = (Arc::clone(&hardware.machine), Arc::clone(&workload));
@@ -96,14 +101,19 @@ impl Arguments {
             },
             Err(error) => {
                 let (value, reason) = (point.design.name.clone(), error.clone());
-                Err(Failure::Argument { flag: "--designs", value, reason })
+                Err(CommandFailure::Argument { flag: "--designs", value, reason })
             }
         };
         points.iter().map(record).collect()
     }
 
     /// Like `run`, with load latencies.
-    fn follow(&self, hardware: &Hardware, chosen: &WorkloadChoice, threads: usize) -> Result<Vec<RunRecord>, Failure> {
+    fn follow(
+        &self,
+        hardware: &Hardware,
+        chosen: &WorkloadChoice,
+        threads: usize,
+    ) -> Result<Vec<RunRecord>, CommandFailure> {
         let progress = Progress::new(hardware.designs.len());
         let source = chosen.record(Target::of(&hardware.machine), threads)?;
         let run = |design: &DesignConfig| {

@@ -1,6 +1,6 @@
 //! `list`: prints the available choices, one per line. `show` prints details about a single choice.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
@@ -34,7 +34,7 @@ enum ListKind {
 
 /// An entry in a printed list.
 #[derive(Serialize)]
-struct Listed {
+struct ListEntry {
     name: String,
     /// Workloads only: alternative names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -62,8 +62,8 @@ struct ListedParameter {
 
 impl Arguments {
     /// Prints the list to standard output.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let preset = |listed: tombolo_machine::Listed| Listed {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
+        let preset = |listed: tombolo_machine::Listed| ListEntry {
             name: listed.name.to_owned(),
             aliases: Vec::new(),
             suite: None,
@@ -71,7 +71,7 @@ impl Arguments {
             source: None,
             parameters: Vec::new(),
         };
-        let listed: Vec<Listed> = match self.what {
+        let listed: Vec<ListEntry> = match self.what {
             ListKind::Machines => list_machines().into_iter().map(preset).collect(),
             ListKind::Designs => list_designs().into_iter().map(preset).collect(),
             ListKind::Workloads => list().iter().map(|workload| of_workload(*workload)).collect(),
@@ -82,19 +82,19 @@ impl Arguments {
     }
 }
 
-fn of_experiment(listed: tombolo_experiment::preset::Listed) -> Listed {
+fn of_experiment(listed: tombolo_experiment::preset::PresetEntry) -> ListEntry {
     let (name, description) = (listed.name, listed.description);
-    Listed { name, aliases: Vec::new(), suite: None, description, source: None, parameters: Vec::new() }
+    ListEntry { name, aliases: Vec::new(), suite: None, description, source: None, parameters: Vec::new() }
 }
 
-fn of_workload(workload: &dyn Workload) -> Listed {
+fn of_workload(workload: &dyn Workload) -> ListEntry {
     let parameter = |parameter: &tombolo_workload::parameter::Parameter| ListedParameter {
         name: parameter.name,
         default: parameter.default,
         description: parameter.about,
         source: parameter.source,
     };
-    Listed {
+    ListEntry {
         name: workload.name().to_owned(),
         aliases: aliases(workload).collect(),
         suite: Some(suite(workload)),
@@ -104,7 +104,7 @@ fn of_workload(workload: &dyn Workload) -> Listed {
     }
 }
 
-fn text(listed: &[Listed], colours: bool) -> String {
+fn text(listed: &[ListEntry], colours: bool) -> String {
     let mut table = Table::new(3);
     for one in listed {
         let names = std::iter::once(one.name.as_str()).chain(one.aliases.iter().copied());

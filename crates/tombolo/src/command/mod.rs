@@ -19,7 +19,7 @@ mod sweep;
 mod trace;
 mod validate;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use std::process::ExitCode;
 
 /// Subcommand to run.
@@ -74,7 +74,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// Runs the subcommand and returns the exit status.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         match self {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),

@@ -1,6 +1,6 @@
 //! `new`: writes a starting file for a user's own machine, design or workload.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::show;
 use crate::template::{of_described, of_workload};
 use serde::Serialize;
@@ -39,7 +39,7 @@ enum FileKind {
 
 impl Arguments {
     /// Writes the file, and prints its path.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let name = self.name()?;
         let (ending, text) = match self.what {
             FileKind::Machine => ("toml", self.described::<MachineConfig>(&name)?),
@@ -54,7 +54,7 @@ impl Arguments {
     }
 
     /// Returns the plain name given by the user, without folder and extension.
-    fn name(&self) -> Result<String, Failure> {
+    fn name(&self) -> Result<String, CommandFailure> {
         let name = self.name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = [".toml", ".rs"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_owned();
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -64,7 +64,7 @@ impl Arguments {
         }
     }
 
-    fn described<T: Described + Serialize>(&self, name: &str) -> Result<String, Failure> {
+    fn described<T: Described + Serialize>(&self, name: &str) -> Result<String, CommandFailure> {
         let shipped = list::<T>();
         if shipped.iter().any(|listed| listed.name == name) {
             return Err(self.refused(format!("a {} that ships has this name, and results go by name", T::KIND)));
@@ -72,15 +72,15 @@ impl Arguments {
         let base = self.base.as_deref().unwrap_or(shipped[0].name);
         if base.ends_with(".toml") {
             let reason = format!("only a name of `list {}s` is taken here", T::KIND);
-            return Err(Failure::Argument { flag: "--base", value: base.to_owned(), reason });
+            return Err(CommandFailure::Argument { flag: "--base", value: base.to_owned(), reason });
         }
         of_described::<T>(name, base)
     }
 
-    fn workload(&self, name: &str) -> Result<String, Failure> {
+    fn workload(&self, name: &str) -> Result<String, CommandFailure> {
         if let Some(base) = &self.base {
             let reason = "a workload builds on none".to_owned();
-            return Err(Failure::Argument { flag: "--base", value: base.clone(), reason });
+            return Err(CommandFailure::Argument { flag: "--base", value: base.clone(), reason });
         }
         match bench::names().any(|known| known == name) {
             true => Err(self.refused("a workload that ships has this name".to_owned())),
@@ -88,14 +88,14 @@ impl Arguments {
         }
     }
 
-    fn refused(&self, reason: String) -> Failure {
-        Failure::Argument { flag: "new", value: self.name.display().to_string(), reason }
+    fn refused(&self, reason: String) -> CommandFailure {
+        CommandFailure::Argument { flag: "new", value: self.name.display().to_string(), reason }
     }
 }
 
 /// Writes a file that does not yet exist.
-fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::File { path: path.to_owned(), action: "create", error };
+fn write_new(path: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
+    let failed = |error: io::Error| CommandFailure::File { path: path.to_owned(), action: "create", error };
     let mut file = fs::File::create_new(path).map_err(failed)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
         // This call created the file, and may therefore remove it.

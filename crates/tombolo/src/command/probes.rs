@@ -1,7 +1,7 @@
 //! `validate --probes`, and `validate` for a multi-GPU machine: latencies and bandwidths in simulation, next to
 //! microbenchmark results from the real machines.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::{command_line, show, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{WithProvenance, provenance};
@@ -14,9 +14,9 @@ use std::sync::Arc;
 use tombolo_design::{apply, design};
 use tombolo_experiment::campaign::{Watcher, unbroken};
 use tombolo_machine::machine;
-use tombolo_report::document::{Chart, ChartKind, Figure, Row};
+use tombolo_report::document::{Chart, ChartKind, Figure, FigureRow};
 use tombolo_report::{Document, html};
-use tombolo_validation::probe::{Finding, Level, PROBES, Probe, Quantity};
+use tombolo_validation::probe::{Finding, PROBES, Probe, ProbeTarget, Quantity};
 
 /// Description of the bandwidth and latency measurements.
 const MEASURED: &str = "A latency or the bandwidth of a cache is the difference of two lengths, at most the machine's own \
@@ -31,7 +31,7 @@ struct ProbeReport {
 
 /// Returns the probes that `validate` runs on a multi-GPU machine without a table; empty if the machine has none.
 pub(super) fn between_gpus(machine: &str) -> Vec<Probe> {
-    PROBES.into_iter().filter(|probe| probe.machine == machine && probe.level == Level::Peer).collect()
+    PROBES.into_iter().filter(|probe| probe.machine == machine && probe.level == ProbeTarget::Peer).collect()
 }
 
 /// Runs probes with `settings` and prints the findings; writes a page to `out`.
@@ -41,7 +41,7 @@ pub(super) fn answer(
     threads: usize,
     json: bool,
     out: Option<&Path>,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CommandFailure> {
     let progress = Progress::over(probes.len(), "probes");
     let probes = each(probes, threads, |probe| {
         let finding = progress.during(probe.name, || find(probe, settings));
@@ -59,7 +59,7 @@ pub(super) fn answer(
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(probe: &Probe, settings: &[String]) -> Result<Finding, Failure> {
+fn find(probe: &Probe, settings: &[String]) -> Result<Finding, CommandFailure> {
     let mut machine = machine(probe.machine)?;
     let mut designs = [design(probe.design())?];
     apply(settings, &mut machine, &mut designs)?;
@@ -67,7 +67,9 @@ fn find(probe: &Probe, settings: &[String]) -> Result<Finding, Failure> {
     let (machine, design) = (Arc::new(machine.check()?), design.check()?);
     let label = format!("{} on {}", probe.name, probe.machine);
     unbroken(&label, || {
-        probe.find(&machine, &design).map_err(|error| Failure::Estimate { label: label.clone(), error: error.into() })
+        probe
+            .find(&machine, &design)
+            .map_err(|error| CommandFailure::Estimate { label: label.clone(), error: error.into() })
     })
 }
 
@@ -119,7 +121,7 @@ impl ProbeReport {
     /// Builds a figure with simulated over published values: a probe in agreement has the value 1, whatever its
     /// magnitude.
     fn figure(&self, id: &str, title: &str, quantity: Quantity) -> Figure {
-        let row = |finding: &Finding| Row {
+        let row = |finding: &Finding| FigureRow {
             label: format!("{}: {}", finding.machine, finding.name),
             values: vec![Some(finding.simulated / finding.published)],
             summary: false,
@@ -147,7 +149,7 @@ impl ProbeReport {
 
     /// Builds a table with the plain numbers.
     fn table(&self, id: &str, title: &str, quantity: Quantity) -> Figure {
-        let row = |finding: &Finding| Row {
+        let row = |finding: &Finding| FigureRow {
             label: format!("{}: {}", finding.machine, finding.name),
             values: vec![Some(finding.published), Some(finding.simulated)],
             summary: false,

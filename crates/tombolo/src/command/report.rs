@@ -2,7 +2,7 @@
 //! files for papers.
 
 use crate::comparison::Comparison;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::{probe, refuse_input, write_whole};
 use std::fs;
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Reads the documents, renders them, and writes the files.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let paths = documents(&self.folder)?;
         if let Some(out) = &self.out {
             refuse_input("--out", out, &paths)?;
@@ -61,11 +61,11 @@ impl Arguments {
 
 /// Returns the figures in all documents as files in a folder, which is created if missing. Several documents have a
 /// folder each.
-fn figure_files(documents: &[Document], folder: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
+fn figure_files(documents: &[Document], folder: &Path) -> Result<Vec<(PathBuf, String)>, CommandFailure> {
     let mut files = Vec::new();
     for document in documents {
         let place = if documents.len() == 1 { folder.to_owned() } else { folder.join(folder_name(document)) };
-        let failed = |error| Failure::File { path: place.clone(), action: "create", error };
+        let failed = |error| CommandFailure::File { path: place.clone(), action: "create", error };
         fs::create_dir_all(&place).map_err(failed)?;
         for figure in figures(document) {
             let FigureFiles { name, svg, csv, tex } = figure;
@@ -79,7 +79,7 @@ fn figure_files(documents: &[Document], folder: &Path) -> Result<Vec<(PathBuf, S
 
 /// Returns the path of the document itself. For a folder, returns the folder's own document, or otherwise the documents
 /// in all subfolders, sorted by name.
-fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn documents(folder: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
     if folder.is_file() {
         return Ok(vec![folder.to_owned()]);
     }
@@ -87,7 +87,7 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     if own.is_file() {
         return Ok(vec![own]);
     }
-    let refused = |error| Failure::Unreadable { path: folder.to_owned(), reason: io::Error::to_string(&error) };
+    let refused = |error| CommandFailure::Unreadable { path: folder.to_owned(), reason: io::Error::to_string(&error) };
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(refused)?;
     let mut found: Vec<PathBuf> = entries.iter().map(|entry| entry.path().join(DOCUMENT)).collect();
     found.retain(|path| path.is_file());
@@ -97,14 +97,14 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
             "there is no {DOCUMENT} in it, nor in any of its folders; reproduce and sweep leave one, but reproduce \
              --figure 8 a figure-8.json, which is given by its own path"
         );
-        return Err(Failure::Unreadable { path: folder.to_owned(), reason });
+        return Err(CommandFailure::Unreadable { path: folder.to_owned(), reason });
     }
     Ok(found)
 }
 
 /// Reads the document at `path`, which belongs to a study or to a comparison.
-fn read(path: &Path) -> Result<Document, Failure> {
-    let failed = |reason| Failure::Unreadable { path: path.to_owned(), reason };
+fn read(path: &Path) -> Result<Document, CommandFailure> {
+    let failed = |reason| CommandFailure::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     match serde_json::from_str::<DocumentFields>(&text) {
         Ok(DocumentFields { speedups: Some(_), provenance }) => {

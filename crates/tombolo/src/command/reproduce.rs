@@ -1,6 +1,6 @@
 //! `reproduce`: runs a paper's evaluation, figure by figure, with its claims.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::study::StudyArguments;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,14 +31,14 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Runs the evaluation and prints figures and claims.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let (known, time) = (papers(), self.study.time.given());
         let sampled = self.study.sample.is_enabled();
         let set = if self.readings == DEFAULT { String::new() } else { format!("-{}", self.readings) };
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}{set}", self.paper)));
         let study = |paper: &str, figure: Option<&str>| {
             let study = Study::of_paper_under(paper, figure, &self.readings, self.study.scale)?.sampled(sampled);
-            Ok::<_, Failure>(match time {
+            Ok::<_, CommandFailure>(match time {
                 Some(time) => study.with_time(time),
                 None => study,
             })
@@ -46,11 +46,11 @@ impl Arguments {
         if self.paper == ALL {
             if let Some(figure) = &self.figure {
                 let reason = format!("every paper has figures of its own; name one of {}", known.join(", "));
-                return Err(Failure::Argument { flag: "--figure", value: figure.clone(), reason });
+                return Err(CommandFailure::Argument { flag: "--figure", value: figure.clone(), reason });
             }
             if self.readings != DEFAULT {
                 let reason = format!("every paper has readings of its own; name one of {}", known.join(", "));
-                return Err(Failure::Argument { flag: "--readings", value: self.readings.clone(), reason });
+                return Err(CommandFailure::Argument { flag: "--readings", value: self.readings.clone(), reason });
             }
             let studies = known.iter().map(|paper| study(paper, None)).collect::<Result<Vec<_>, _>>()?;
             return self.study.execute_all(&studies, &out);

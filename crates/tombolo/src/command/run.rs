@@ -1,6 +1,6 @@
 //! `run`: runs a single program on a machine under a design.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
@@ -12,7 +12,7 @@ use crate::time_argument::TimeArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tombolo_experiment::campaign::{run_one, run_one_followed, run_one_logged, run_one_sampled, run_one_timed};
-use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
+use tombolo_experiment::workload::{PreparedProgram, Target, WorkloadChoice, only};
 use tombolo_system::RunRecord;
 use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::record::KernelRecord;
@@ -81,7 +81,7 @@ struct Boundaries<'a> {
 
 impl Arguments {
     /// Runs the program and prints the record.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
         let chosen = self.chosen()?;
         let inputs = self.inputs(&chosen);
@@ -110,7 +110,7 @@ impl Arguments {
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })
     }
 
-    fn chosen(&self) -> Result<WorkloadChoice, Failure> {
+    fn chosen(&self) -> Result<WorkloadChoice, CommandFailure> {
         match (&self.workload, &self.trace) {
             (Some(workload), _) => Ok(only(workload)?),
             (None, Some(path)) => Ok(WorkloadChoice::trace(path)),
@@ -125,7 +125,12 @@ impl Arguments {
     }
 
     /// Runs the program, and writes the timeline or the boundaries on request.
-    fn record(&self, hardware: &Hardware, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
+    fn record(
+        &self,
+        hardware: &Hardware,
+        source: &PreparedProgram,
+        threads: usize,
+    ) -> Result<RunRecord, CommandFailure> {
         let Hardware { machine, designs, .. } = hardware;
         if let Some(path) = &self.boundaries {
             let (record, boundaries) = run_one_logged(machine, &designs[0], source, threads)?;
@@ -155,7 +160,7 @@ impl Arguments {
         hardware: &Hardware,
         threads: usize,
         progress: &Progress,
-    ) -> Result<Source, Failure> {
+    ) -> Result<PreparedProgram, CommandFailure> {
         let machine = &hardware.machine;
         let what = format!("{} {}", if chosen.is_trace() { "reading" } else { "recording" }, chosen.label);
         Ok(progress.during(&what, || chosen.record(Target::of(machine), threads))?)

@@ -1,7 +1,7 @@
 //! `scale`: finds each workload's smallest scale with the design comparison of the next larger scale.
 
 use crate::WRONG_INPUT;
-use crate::failure::{Failure, did_you_mean};
+use crate::failure::{CommandFailure, did_you_mean};
 use crate::hardware::{baseline, print_notes, refuse_twice};
 use crate::output::{complain, show};
 use crate::progress::Progress;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, apply, design};
-use tombolo_experiment::scales::{ScaleOutcome, ScaleRequest, ScalesError, Search, StopReason, of_suite};
+use tombolo_experiment::scales::{ScaleOutcome, ScaleRequest, ScaleSearch, ScalesError, StopReason, of_suite};
 use tombolo_experiment::workload::{WorkloadChoice, workloads};
 use tombolo_machine::error::near;
 use tombolo_machine::{MachineConfig, Scale, machine};
@@ -95,12 +95,12 @@ fn percentage(text: &str) -> Result<f64, String> {
 impl Arguments {
     /// Searches each workload's scale and prints the results. Returns status 2 if a run gave no result; the remaining
     /// results are printed.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let (machine, designs) = self.hardware()?;
         let names: Vec<String> = designs.iter().map(|design| design.name.clone()).collect();
         let baseline = baseline(self.baseline.as_deref(), &self.designs, &names)?;
         let wanted = self.scale_requests()?;
-        let search = Search {
+        let search = ScaleSearch {
             machine: &machine,
             designs: &designs,
             baseline,
@@ -137,7 +137,7 @@ impl Arguments {
     }
 
     /// Returns the machine at scale 1 and the designs, after all settings.
-    fn hardware(&self) -> Result<(MachineConfig, Vec<Arc<DesignConfig>>), Failure> {
+    fn hardware(&self) -> Result<(MachineConfig, Vec<Arc<DesignConfig>>), CommandFailure> {
         let mut machine = machine(&self.machine)?;
         let mut described = self.designs.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
         apply(&self.settings, &mut machine, &mut described)?;
@@ -147,7 +147,7 @@ impl Arguments {
         Ok((machine.check()?, designs))
     }
 
-    fn scale_requests(&self) -> Result<Vec<ScaleRequest>, Failure> {
+    fn scale_requests(&self) -> Result<Vec<ScaleRequest>, CommandFailure> {
         let mut wanted = match &self.suite {
             Some(name) => of_suite(name)?,
             None => {
@@ -156,7 +156,11 @@ impl Arguments {
                 let least = Scale::new(1, 32).expect("a fraction");
                 let one = |choice: WorkloadChoice| {
                     choice.check_parameters()?;
-                    Ok::<_, Failure>(ScaleRequest { label: choice.label.clone(), workload: Arc::new(choice), least })
+                    Ok::<_, CommandFailure>(ScaleRequest {
+                        label: choice.label.clone(),
+                        workload: Arc::new(choice),
+                        least,
+                    })
                 };
                 chosen.into_iter().map(one).collect::<Result<_, _>>()?
             }
@@ -164,7 +168,7 @@ impl Arguments {
         if let Some(unknown) = self.only.iter().find(|label| wanted.iter().all(|one| one.label != **label)) {
             let hint = did_you_mean(&near(unknown, wanted.iter().map(|one| one.label.as_str())));
             let reason = format!("the suite has no such workload{hint}");
-            return Err(Failure::Argument { flag: "--only", value: unknown.clone(), reason });
+            return Err(CommandFailure::Argument { flag: "--only", value: unknown.clone(), reason });
         }
         if !self.only.is_empty() {
             wanted.retain(|one| self.only.contains(&one.label));

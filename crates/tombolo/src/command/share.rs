@@ -1,6 +1,6 @@
 //! `share`: runs every memory-sharing policy between GPUs, ranks them, and gives advice.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::hardware::MachineArguments;
 use crate::output::OutputArguments;
 use crate::progress::Progress;
@@ -9,16 +9,16 @@ use crate::sharing::advice::advice;
 use crate::sharing::break_even::{BreakEven, SPAN, search};
 use crate::sharing::exchange::{ExchangeRow, exchange_rows};
 use crate::sharing::host::host_rows;
+use crate::sharing::policies::{PLAIN, SharingPolicy};
 use crate::sharing::policy_runs::{PolicyRun, PolicyRuns};
 use crate::sharing::report::{BreakEvenRow, Cost, RankedPolicy, SharingReport, SingleGpuRun, ranking};
-use crate::sharing::ways::{PLAIN, SharingPolicy};
 use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_design::scheduling::CtaCut;
 use tombolo_experiment::PointError;
-use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
+use tombolo_experiment::workload::{PreparedProgram, Target, WorkloadChoice, only};
 use tombolo_machine::Scale;
 use tombolo_machine::quantity::Quantity;
 use tombolo_system::movement::Movement;
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Runs every policy and prints the ranking.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let mut field = PolicyRuns::new(&self.machine)?;
         let chosen = self.chosen()?;
         chosen.check(Target::of(&field.machine))?;
@@ -56,8 +56,8 @@ impl Arguments {
         let progress = Progress::new(field.policies.len() + field.host_policies.len() + 1);
         let what = format!("{} {}", if chosen.is_trace() { "reading" } else { "recording" }, chosen.label);
         let source = progress.during(&what, || chosen.record(Target::of(&field.machine), threads))?;
-        let alone = progress.during("one GPU", || -> Result<_, Failure> {
-            if !chosen.cut_by_gpus() {
+        let alone = progress.during("one GPU", || -> Result<_, CommandFailure> {
+            if !chosen.partitioned_by_gpus() {
                 return field.alone(&source, threads);
             }
             let single = chosen.record(Target::of(&*field.single()?), threads)?;
@@ -66,7 +66,7 @@ impl Arguments {
         let alone = SingleGpuRun { design: PLAIN, time_s: alone.time.region_s };
         if alone.time_s == 0.0 {
             let reason = "it runs no kernel: there is nothing to share".to_owned();
-            return Err(Failure::Argument { flag: "--workload", value: chosen.label, reason });
+            return Err(CommandFailure::Argument { flag: "--workload", value: chosen.label, reason });
         }
         let ran = field.run(&source, threads, &progress)?;
         let on_host = host_rows(field.run_hosted(&source, threads, &progress)?);
@@ -102,7 +102,7 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn chosen(&self) -> Result<WorkloadChoice, Failure> {
+    fn chosen(&self) -> Result<WorkloadChoice, CommandFailure> {
         match (&self.workload, &self.trace) {
             (Some(workload), _) => Ok(only(workload)?),
             (None, Some(path)) => Ok(WorkloadChoice::trace(path)),
@@ -116,10 +116,10 @@ impl Arguments {
         &self,
         field: &PolicyRuns,
         best: &[&PolicyRun],
-        source: &Source,
+        source: &PreparedProgram,
         (threads, progress): (usize, &Progress),
         notes: &mut Vec<String>,
-    ) -> Result<Option<BreakEvenRow>, Failure> {
+    ) -> Result<Option<BreakEvenRow>, CommandFailure> {
         let time = |ran: &PolicyRun| ran.record.time.region_s;
         let first = best[0];
         let (level, behind): (Vec<&PolicyRun>, Vec<&PolicyRun>) = best.iter().partition(|ran| time(ran) == time(first));
@@ -183,9 +183,9 @@ fn distinct_notes(ran: &[PolicyRun], chosen: &WorkloadChoice) -> Vec<String> {
 /// Computes the advice for each array and the required exchanges between GPUs, in a single walk over the streams.
 fn advice_and_exchanges(
     field: &PolicyRuns,
-    source: &Source,
+    source: &PreparedProgram,
     best: &PolicyRun,
-) -> Result<(Vec<String>, Vec<ExchangeRow>), Failure> {
+) -> Result<(Vec<String>, Vec<ExchangeRow>), CommandFailure> {
     let (machine, program) = (&field.machine, &*source.program);
     let order = TouchOrder::new(machine.topology.gpus, machine.page_bytes / machine.line.bytes());
     let movement = Movement::find(program, CtaCut::Program, order);

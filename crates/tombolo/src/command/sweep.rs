@@ -1,7 +1,7 @@
 //! `sweep`: runs a user's own experiment, locally or on a cluster.
 
 use crate::WRONG_INPUT;
-use crate::failure::{Failure, did_you_mean};
+use crate::failure::{CommandFailure, did_you_mean};
 use crate::hardware::refuse_twice;
 use crate::output::complain;
 use crate::request::{study, vary};
@@ -80,11 +80,11 @@ enum ChartShape {
 }
 
 impl InlineArguments {
-    fn study(&self, machine: &str, scale: ScaleChoice) -> Result<Study, Failure> {
+    fn study(&self, machine: &str, scale: ScaleChoice) -> Result<Study, CommandFailure> {
         if let Some(baseline) = self.baseline.as_ref().filter(|one| !self.designs.contains(one)) {
             let hint = did_you_mean(&near(baseline, self.designs.iter().map(String::as_str)));
             let reason = format!("not one of --designs{hint}; these are {}", self.designs.join(", "));
-            return Err(Failure::Argument { flag: "--baseline", value: baseline.clone(), reason });
+            return Err(CommandFailure::Argument { flag: "--baseline", value: baseline.clone(), reason });
         }
         refuse_twice("--designs", self.designs.iter().map(String::as_str))?;
         let chosen = workloads(&self.workload)?;
@@ -142,7 +142,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 
 impl Arguments {
     /// Runs the sweep and prints the figure, or writes the script.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let study = match (&self.spec, &self.asked.machine) {
             (Some(spec), _) => Study::of_file(spec, self.study.scale)?,
             (None, Some(machine)) => self.asked.study(machine, self.study.scale)?,
@@ -153,7 +153,8 @@ impl Arguments {
         if let Some(shard) = self.shard {
             self.study.refuse_answers("--shard", &format!("{}/{}", shard.index, shard.of))?;
         }
-        let refuse = |flag, value: String, reason: &str| Err(Failure::Argument { flag, value, reason: reason.into() });
+        let refuse =
+            |flag, value: String, reason: &str| Err(CommandFailure::Argument { flag, value, reason: reason.into() });
         if self.engine == Engine::Local {
             return match self.jobs {
                 Some(jobs) => refuse("--jobs", jobs.to_string(), "without --engine slurm there are no jobs"),

@@ -1,6 +1,6 @@
 //! `trace`: prints the contents of a trace, converts traces to Tombolo's own format, and records workloads.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::{TemporaryFile, complain, refuse_input, show};
 use crate::table::{Cell, Look, Table, bytes, count};
 use crate::threads::ThreadsArgument;
@@ -64,7 +64,7 @@ struct Recording {
 
 impl Arguments {
     /// Runs the requested action on the trace.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         match &self.action {
             Action::Info { trace, json } => {
                 let info = info(trace)?;
@@ -81,7 +81,7 @@ impl Arguments {
 }
 
 impl Recording {
-    fn execute(&self) -> Result<(), Failure> {
+    fn execute(&self) -> Result<(), CommandFailure> {
         let machine = machine(&self.machine)?.check()?;
         let chosen = only(&self.workload)?;
         refuse_input("--out", &self.out, chosen.files().into_iter().chain([PathBuf::from(&self.machine)]))?;
@@ -94,7 +94,7 @@ impl Recording {
 }
 
 /// Calls `work` to write a temporary file, and moves the file to `out` after success.
-fn written(out: &Path, work: impl FnOnce(&Path) -> Result<(), TraceError>) -> Result<(), Failure> {
+fn written(out: &Path, work: impl FnOnce(&Path) -> Result<(), TraceError>) -> Result<(), CommandFailure> {
     let staged = TemporaryFile::beside(out)?;
     work(&staged.part())?;
     staged.commit()

@@ -1,7 +1,7 @@
 //! `validate`: compares simulated with measured kernel times. `--probes` is implemented in [`super::probes`].
 
 use super::probes;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::{command_line, complain, probe, refuse_input, show, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{WithProvenance, provenance};
@@ -19,9 +19,9 @@ use tombolo_report::document::{Chart, ChartKind, Figure};
 use tombolo_report::evidence::{self, Evidence};
 use tombolo_report::{Document, document, html};
 use tombolo_validation::errors::Errors;
-use tombolo_validation::measured::{SHIPPED, Shipped};
+use tombolo_validation::measured::{SHIPPED, ShippedTable};
 use tombolo_validation::probe::{PROBES, Probe};
-use tombolo_validation::{Estimator, Measurement, Row, Summary, read, shipped};
+use tombolo_validation::{Estimator, Measurement, Summary, TimeComparison, read, shipped};
 
 /// Largest accepted table of measured times, in bytes. Source: assumed, a thousand times the shipped table.
 const LARGEST_TABLE: u64 = 16 << 20;
@@ -73,13 +73,13 @@ struct ValidationReport {
     set: Vec<String>,
     /// Source of the measured times.
     measured: String,
-    rows: Vec<Row>,
+    rows: Vec<TimeComparison>,
     summary: Summary,
 }
 
 impl Arguments {
     /// Runs every row and prints its deviation from the measurement.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         if let Some(out) = &self.out {
             let named = std::iter::once(&self.machine).chain(&self.design).map(PathBuf::from);
             refuse_input("--out", out, named.chain(self.measured.clone()))?;
@@ -132,11 +132,11 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn probe(&self, probes: &[Probe]) -> Result<ExitCode, Failure> {
+    fn probe(&self, probes: &[Probe]) -> Result<ExitCode, CommandFailure> {
         probes::answer(probes, &self.settings, self.threads.count(), self.json, self.out.as_deref())
     }
 
-    fn estimator(&self) -> Result<Estimator, Failure> {
+    fn estimator(&self) -> Result<Estimator, CommandFailure> {
         let mut machine = machine(&self.machine)?;
         let of_table = self.shipped_table().or_else(|| shipped(&self.machine)).map_or("mi300a", |table| table.design);
         let mut designs = [design(self.design.as_deref().unwrap_or(of_table))?];
@@ -146,7 +146,7 @@ impl Arguments {
     }
 
     /// Returns the shipped table: the table named by `--measured`, or otherwise the machine's own.
-    fn shipped_table(&self) -> Option<&'static Shipped> {
+    fn shipped_table(&self) -> Option<&'static ShippedTable> {
         match &self.measured {
             None => shipped(&self.machine),
             Some(name) if !name.exists() => name.to_str().and_then(shipped),
@@ -159,7 +159,7 @@ impl Arguments {
         self.measured.as_ref().filter(|_| self.shipped_table().is_none())
     }
 
-    fn measured(&self) -> Result<Vec<Measurement>, Failure> {
+    fn measured(&self) -> Result<Vec<Measurement>, CommandFailure> {
         let mut rows = match (self.table_path(), self.shipped_table()) {
             (None, Some(table)) => table.rows()?,
             (None, None) => {
@@ -167,10 +167,10 @@ impl Arguments {
                 let reason = format!(
                     "no measured times of this machine ship, only those of {tables}; --measured names a table to compare with"
                 );
-                return Err(Failure::Argument { flag: "--machine", value: self.machine.clone(), reason });
+                return Err(CommandFailure::Argument { flag: "--machine", value: self.machine.clone(), reason });
             }
             (Some(path), _) => {
-                let unreadable = |reason: String| Failure::Unreadable { path: path.clone(), reason };
+                let unreadable = |reason: String| CommandFailure::Unreadable { path: path.clone(), reason };
                 let found = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
                 if !found.is_file() || found.len() > LARGEST_TABLE {
                     return Err(unreadable(format!("a table is a file of at most {LARGEST_TABLE} bytes")));
@@ -182,7 +182,7 @@ impl Arguments {
         for name in &self.benchmarks {
             if !rows.iter().any(|row| row.benchmark == *name) {
                 let reason = "the table has no such benchmark".to_owned();
-                return Err(Failure::Argument { flag: "--benchmarks", value: name.clone(), reason });
+                return Err(CommandFailure::Argument { flag: "--benchmarks", value: name.clone(), reason });
             }
         }
         rows.retain(|row| self.benchmarks.is_empty() || self.benchmarks.contains(&row.benchmark));
@@ -207,7 +207,11 @@ fn tell_places(measured: &[Measurement]) {
 }
 
 /// Simulates all rows and returns their times, in order.
-fn estimate_all(estimator: &Estimator, measured: &[Measurement], threads: usize) -> Result<Vec<Row>, Failure> {
+fn estimate_all(
+    estimator: &Estimator,
+    measured: &[Measurement],
+    threads: usize,
+) -> Result<Vec<TimeComparison>, CommandFailure> {
     let progress = Progress::new(measured.len());
     each(measured, threads, |measured| {
         let row = progress.during(&measured.benchmark, || estimate(estimator, measured));
@@ -216,14 +220,14 @@ fn estimate_all(estimator: &Estimator, measured: &[Measurement], threads: usize)
     })
 }
 
-fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<Row, Failure> {
+fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<TimeComparison, CommandFailure> {
     let label = format!("{} {} on {}", measured.benchmark, measured.size, estimator.machine.name);
     let estimate = unbroken(&label, || {
         estimator
             .estimate(&measured.case)
-            .map_err(|error| Failure::Estimate { label: label.clone(), error: error.into() })
+            .map_err(|error| CommandFailure::Estimate { label: label.clone(), error: error.into() })
     })?;
-    Ok(Row {
+    Ok(TimeComparison {
         benchmark: measured.benchmark.clone(),
         size: measured.size.clone(),
         measured_ms: measured.measured_ms,
@@ -246,12 +250,12 @@ fn joined(words: &[&str]) -> String {
 }
 
 /// Formats the sampling error of a row: half the difference between the sample's two halves.
-fn sampling(row: &Row) -> String {
+fn sampling(row: &TimeComparison) -> String {
     if row.sampled { format!("± {}", percent(row.sampling_error_ms / row.simulated_ms)) } else { String::new() }
 }
 
 /// Returns the mark for a row with a doubtful measurement.
-fn doubt(row: &Row) -> &'static str {
+fn doubt(row: &TimeComparison) -> &'static str {
     if row.sound { "" } else { "?" }
 }
 
@@ -316,7 +320,7 @@ impl ValidationReport {
     }
 
     fn scatter(&self) -> Figure {
-        let row = |row: &Row| document::Row {
+        let row = |row: &TimeComparison| document::FigureRow {
             label: joined(&[&row.benchmark, &row.size, doubt(row), &sampling(row)]),
             values: vec![Some(row.measured_ms), Some(row.simulated_ms)],
             summary: false,
@@ -344,7 +348,7 @@ impl ValidationReport {
     /// Returns the ranges between the two halves of each sample, centred on its time.
     fn ranges(&self) -> Evidence {
         let sampled = self.rows.iter().enumerate().filter(|(_, row)| row.sampled);
-        let cell = |(at, row): (usize, &Row)| {
+        let cell = |(at, row): (usize, &TimeComparison)| {
             let (time, error) = (row.simulated_ms, row.sampling_error_ms);
             evidence::CellEvidence { row: at, column: 1, run: None, range: Some([time - error, time + error]) }
         };
@@ -354,7 +358,7 @@ impl ValidationReport {
     }
 
     fn errors(&self) -> Figure {
-        let row = |name: &str, of: &Errors, summary| document::Row {
+        let row = |name: &str, of: &Errors, summary| document::FigureRow {
             label: name.to_owned(),
             values: vec![Some(of.weighted * 100.0), Some(of.mean_symmetric * 100.0), Some(of.worst * 100.0), of.slope],
             summary,

@@ -4,7 +4,7 @@ use super::Comparison;
 use std::collections::BTreeMap;
 use tombolo_experiment::SAMPLES;
 use tombolo_report::evidence::{CellEvidence, Evidence};
-use tombolo_system::Told;
+use tombolo_system::TimeEstimate;
 
 /// Error bounds by design name; `None` if the error is unbounded.
 pub(super) type Errors = BTreeMap<String, Option<f64>>;
@@ -38,7 +38,7 @@ impl Comparison {
         if design == self.baseline {
             return Some([1.0; 2]);
         }
-        let told = |design| self.run(workload, design).map(|run| Told::of(run, self.time));
+        let told = |design| self.run(workload, design).map(|run| TimeEstimate::of(run, self.time));
         Some(told(&self.baseline)?.over(told(design)?))
     }
 

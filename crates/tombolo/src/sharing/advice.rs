@@ -4,7 +4,7 @@
 //! Grids are divided by the program's own rule, or into contiguous blocks, one for each GPU. Pointers are the names
 //! from the program's source; for copies, `x_0` is the copy on GPU 0.
 
-use super::ways::Family;
+use super::policies::Family;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tombolo_protocol::elision::{LineSet, Lines};
@@ -196,7 +196,7 @@ fn hull(lines: &LineSet) -> Option<Lines> {
 mod tests {
     use super::*;
     use tombolo_design::scheduling::CtaCut;
-    use tombolo_system::directed::{Cta, Directed};
+    use tombolo_system::directed::{CtaBuilder, DirectedProgram};
     use tombolo_system::movement::Movement;
     use tombolo_system::placement::TouchOrder;
     use tombolo_types::Order;
@@ -206,13 +206,13 @@ mod tests {
     /// incremented by both.
     fn told(family: Family) -> Vec<String> {
         let cta = |gpu: u64| {
-            Cta::new().warp(|w| {
+            CtaBuilder::new().warp(|w| {
                 w.read(0..32).read(32..34 - gpu).write(32 + gpu..33 + gpu);
                 w.atomic([64], Order::WEAK, AtomicResult::Discarded);
             })
         };
         let arrays = [("table", 0..32), ("x", 32..34), ("sum", 64..65)];
-        let program = Directed::with_arrays(vec![vec![cta(0), cta(1)]], &arrays);
+        let program = DirectedProgram::with_arrays(vec![vec![cta(0), cta(1)]], &arrays);
         let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");
         advice(&*program, &movement.sharing(&*program), family)
     }

@@ -1,7 +1,7 @@
 //! Searches the link rate at which two sharing policies break even. The search moves from the machine's own rate
 //! outwards in both directions, then bisects on a logarithmic scale. Every time is measured in a real run.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use tombolo_types::Rate;
 
 /// Largest distance from the machine's own rate, in the form of a factor.
@@ -29,8 +29,8 @@ pub(crate) enum BreakEven {
 pub(crate) fn search(
     own: Rate,
     there: [f64; 2],
-    mut times: impl FnMut(Rate) -> Result<[f64; 2], Failure>,
-) -> Result<BreakEven, Failure> {
+    mut times: impl FnMut(Rate) -> Result<[f64; 2], CommandFailure>,
+) -> Result<BreakEven, CommandFailure> {
     if own.is_infinite() || there[0] == there[1] {
         return Ok(if own.is_infinite() { BreakEven::Never } else { BreakEven::At(own) });
     }
@@ -56,8 +56,8 @@ fn halve(
     mut near: u64,
     mut far: u64,
     is_behind: bool,
-    times: &mut impl FnMut(Rate) -> Result<[f64; 2], Failure>,
-) -> Result<BreakEven, Failure> {
+    times: &mut impl FnMut(Rate) -> Result<[f64; 2], CommandFailure>,
+) -> Result<BreakEven, CommandFailure> {
     for _ in 0..HALVINGS {
         let middle = rounded((near as f64 * far as f64).sqrt());
         if middle == near || middle == far {

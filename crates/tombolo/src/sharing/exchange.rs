@@ -3,7 +3,7 @@
 use crate::table::{Cell, Look, Table, bytes};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use tombolo_system::movement::Exchange;
+use tombolo_system::movement::ArrayTraffic;
 use tombolo_types::stream::Program;
 
 /// Bytes of an array written by one GPU and required by a second GPU.
@@ -20,8 +20,8 @@ pub(crate) struct ExchangeRow {
 }
 
 /// Builds the rows, in array order.
-pub(crate) fn exchange_rows(program: &dyn Program, exchanges: &[Exchange]) -> Vec<ExchangeRow> {
-    let row = |one: &Exchange| ExchangeRow {
+pub(crate) fn exchange_rows(program: &dyn Program, exchanges: &[ArrayTraffic]) -> Vec<ExchangeRow> {
+    let row = |one: &ArrayTraffic| ExchangeRow {
         array: one.array.map(|array| program.arrays()[array as usize].name.clone()),
         writer: one.writer.0,
         reader: one.reader.0,

@@ -2,15 +2,15 @@
 //! any two policies at a different link rate.
 
 use super::host::{HOST_POLICIES, HostPolicy};
-use super::ways::{PLAIN, SharingPolicy, policies};
-use crate::failure::Failure;
+use super::policies::{PLAIN, SharingPolicy, policies};
+use crate::failure::CommandFailure;
 use crate::hardware::{MachineArguments, print_notes};
 use crate::progress::Progress;
 use crate::threads::each;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_experiment::campaign::run_one;
-use tombolo_experiment::workload::Source;
+use tombolo_experiment::workload::PreparedProgram;
 use tombolo_machine::quantity::Quantity;
 use tombolo_machine::{Description, MachineConfig, Scale};
 use tombolo_system::RunRecord;
@@ -50,7 +50,7 @@ pub(crate) struct PolicyRun {
 
 impl PolicyRuns {
     /// Builds the machine requested on the command line, with all policies whose designs accept the settings.
-    pub(crate) fn new(arguments: &MachineArguments) -> Result<PolicyRuns, Failure> {
+    pub(crate) fn new(arguments: &MachineArguments) -> Result<PolicyRuns, CommandFailure> {
         let all = policies();
         let names: Vec<String> = all.iter().map(|policy| policy.design.to_owned()).collect();
         let (described, designs) = arguments.described_from(&names, &[AS_CUT])?;
@@ -58,7 +58,7 @@ impl PolicyRuns {
         let machine = Arc::new(arguments.scaled(&whole)?);
         if machine.topology.gpus < 2 {
             let reason = "it has one GPU, which shares with nobody; --set topology.gpus=4 gives it four".to_owned();
-            return Err(Failure::Argument { flag: "--machine", value: arguments.machine().to_owned(), reason });
+            return Err(CommandFailure::Argument { flag: "--machine", value: arguments.machine().to_owned(), reason });
         }
         let mut notes = print_notes(&designs);
         let mut policies = Vec::new();
@@ -86,10 +86,10 @@ impl PolicyRuns {
     /// are noted.
     pub(crate) fn run(
         &mut self,
-        source: &Source,
+        source: &PreparedProgram,
         threads: usize,
         progress: &Progress,
-    ) -> Result<Vec<PolicyRun>, Failure> {
+    ) -> Result<Vec<PolicyRun>, CommandFailure> {
         let share = (threads / self.policies.len()).max(1);
         let machine = &self.machine;
         let run = |PolicyDesign { policy, design }: &PolicyDesign| {
@@ -111,10 +111,10 @@ impl PolicyRuns {
     /// are noted.
     pub(crate) fn run_hosted(
         &mut self,
-        source: &Source,
+        source: &PreparedProgram,
         threads: usize,
         progress: &Progress,
-    ) -> Result<Vec<(HostPolicy, PhasesRecord)>, Failure> {
+    ) -> Result<Vec<(HostPolicy, PhasesRecord)>, CommandFailure> {
         let (machine, mut ran) = (&self.machine, Vec::new());
         for (policy, design) in &self.host_policies {
             match progress.during(policy.design, || run_one(machine, design, source, None, threads, false)) {
@@ -127,14 +127,14 @@ impl PolicyRuns {
     }
 
     /// Returns the machine reduced to a single GPU, at an unchanged scale.
-    pub(crate) fn single(&self) -> Result<Arc<MachineConfig>, Failure> {
+    pub(crate) fn single(&self) -> Result<Arc<MachineConfig>, CommandFailure> {
         let mut described = self.described.clone();
         described.set("topology.gpus", "1")?;
         Ok(Arc::new(described.check()?.scaled(self.scale)?))
     }
 
     /// Runs a program on [`PolicyRuns::single`], under the plain design.
-    pub(crate) fn alone(&self, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
+    pub(crate) fn alone(&self, source: &PreparedProgram, threads: usize) -> Result<RunRecord, CommandFailure> {
         let machine = self.single()?;
         let plain = self.policies.iter().find(|entry| entry.policy.design == PLAIN).expect("it is among the ways");
         Ok(run_one(&machine, &plain.design, source, None, threads, false)?)
@@ -145,9 +145,9 @@ impl PolicyRuns {
         &self,
         rate: Rate,
         pair: [SharingPolicy; 2],
-        source: &Source,
+        source: &PreparedProgram,
         threads: usize,
-    ) -> Result<[f64; 2], Failure> {
+    ) -> Result<[f64; 2], CommandFailure> {
         let mut described = self.described.clone();
         described.set("gpu_link.rate", &rate.print().to_string())?;
         let machine = Arc::new(described.check()?.scaled(self.scale)?);
@@ -165,7 +165,7 @@ fn host_policies(
     arguments: &MachineArguments,
     machine: &MachineConfig,
     notes: &mut Vec<String>,
-) -> Result<Vec<(HostPolicy, Arc<DesignConfig>)>, Failure> {
+) -> Result<Vec<(HostPolicy, Arc<DesignConfig>)>, CommandFailure> {
     if machine.coherent_host().is_none() {
         return Ok(Vec::new());
     }

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tombolo_attack::{Failing, TimedReport, TimedVerdict};
-use tombolo_check::verify::{DesignReport, Event, Expected, TestReport, Verdict};
+use tombolo_attack::{FailingRun, TimedReport, TimedVerdict};
+use tombolo_check::verify::{DesignReport, EventReachability, ModelVerdict, TestReport, TestVerdict};
 use tombolo_validation::probe::{Finding, Quantity};
-use tombolo_validation::{Row, Summary};
+use tombolo_validation::{Summary, TimeComparison};
 
 /// Returns the parts, with the headings of their documents.
 pub(crate) fn documents() -> [(String, Value); 2] {
@@ -24,15 +24,15 @@ fn random_violation() -> TestReport {
     TestReport {
         name: String::new(),
         file: None,
-        event: Event::Reached,
-        expected: Some(Expected::Forbidden),
+        event: EventReachability::Reached,
+        expected: Some(ModelVerdict::Forbidden),
         outcomes: vec![BTreeMap::from([("P0:r0".to_owned(), 1)])],
         reached: 1,
         allowed: 1,
         states: 1,
         placements: 1,
         placements_of: 1,
-        verdict: Verdict::Violation,
+        verdict: TestVerdict::Violation,
         reason: Some(String::new()),
         trace: Some(String::new()),
         program: Some(String::new()),
@@ -41,7 +41,7 @@ fn random_violation() -> TestReport {
 
 /// A design whose timing model violates a test.
 fn timed_violation() -> TimedReport {
-    let failing = Failing {
+    let failing = FailingRun {
         test: String::new(),
         seed: 1,
         seen_as: String::new(),
@@ -65,10 +65,10 @@ fn timed_violation() -> TimedReport {
 }
 
 /// A row with a sound or a doubtful measurement.
-fn row(sound: bool) -> Row {
+fn row(sound: bool) -> TimeComparison {
     let (measured_ms, simulated_ms) = if sound { (1.0, 1.5) } else { (2.0, 1.5) };
     let (benchmark, size) = (String::new(), String::new());
-    Row { benchmark, size, measured_ms, simulated_ms, sampled: true, sampling_error_ms: 0.5, sound }
+    TimeComparison { benchmark, size, measured_ms, simulated_ms, sampled: true, sampling_error_ms: 0.5, sound }
 }
 
 /// A probe with a large deviation from the published value.

@@ -5,7 +5,8 @@ use crate::parameter::Parameter;
 use crate::simt::{Lanes, Memory, Warp};
 
 /// Origin of all kernels measured on an MI300A.
-pub(crate) const MEASURED: &str = "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
+pub(crate) const MI300A_KERNELS: &str =
+    "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
 
 /// Instructions for forming a 64-bit address from a 32-bit index. Source: LLVM AMDGPU, `global_load` with a vector
 /// address: extend and shift, add low, add high.
@@ -24,7 +25,7 @@ pub(crate) struct Benchmark {
     pub(crate) source: &'static str,
     pub(crate) parameters: &'static [Parameter],
     pub(crate) nonlinear: bool,
-    pub(crate) address_only: bool,
+    pub(crate) data_independent: bool,
     pub(crate) lay_out: LayOut,
 }
 
@@ -49,8 +50,8 @@ impl Workload for Benchmark {
         self.nonlinear
     }
 
-    fn address_only(&self) -> bool {
-        self.address_only
+    fn data_independent(&self) -> bool {
+        self.data_independent
     }
 
     fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
@@ -59,7 +60,7 @@ impl Workload for Benchmark {
 }
 
 /// Returns an error with `message` unless `holds` is true.
-pub(crate) fn demand(
+pub(crate) fn require(
     workload: &'static str,
     holds: bool,
     message: impl FnOnce() -> String,
@@ -69,7 +70,7 @@ pub(crate) fn demand(
 
 /// Sets the active lanes to `value(lane)`, for arithmetic on values that have already been waited for. The cost must be
 /// stated by [`Warp::compute`].
-pub(crate) fn where_on<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut(u32) -> T) -> Lanes<T> {
+pub(crate) fn map_active<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut(u32) -> T) -> Lanes<T> {
     let active = warp.active();
     Lanes::by_lane(|lane| if active >> lane & 1 == 1 { value(lane) } else { T::default() })
 }

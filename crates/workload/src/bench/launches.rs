@@ -131,7 +131,7 @@ fn programs_of_cpelide_launch_as_often_as_their_sources() {
 /// Kernels launched by a program, in order: planned if addresses do not depend on data, else recorded.
 fn launched(name: &str, given: &[(&str, &str)], run: (&str, u64)) -> Vec<KernelInfo> {
     let (workload, request) = (find(name).unwrap(), request(name, given, run));
-    if workload.address_only() {
+    if workload.data_independent() {
         return plan(workload, &request).unwrap();
     }
     let recording = record(workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();

@@ -2,7 +2,7 @@
 
 mod amdapp;
 mod benchmark;
-mod cells;
+mod cell_grid;
 mod grid_barrier;
 mod hip;
 mod hpc;

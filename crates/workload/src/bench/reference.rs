@@ -10,7 +10,7 @@ use std::ops::Add;
 const TOLERANCE: f64 = 1e-10;
 
 /// Compares two arrays within [`TOLERANCE`]; `Err` names the first differing element in `what`.
-pub(crate) fn agree(what: &str, found: &[f64], expected: &[f64]) -> Result<(), String> {
+pub(crate) fn compare_f64(what: &str, found: &[f64], expected: &[f64]) -> Result<(), String> {
     if found.len() != expected.len() {
         return Err(format!("{} elements of {what}, expected {}", found.len(), expected.len()));
     }
@@ -56,7 +56,7 @@ pub(crate) fn levels<T: Copy + PartialEq + Add<Output = T>>(
 
 /// Floyd and Warshall's pass `k` over a matrix with `nodes` by `nodes` distances: stores `mark` if the path through `k`
 /// is shorter.
-pub(crate) fn shorten<T: Copy + PartialOrd + Add<Output = T>, M: Copy>(
+pub(crate) fn floyd_warshall_pass<T: Copy + PartialOrd + Add<Output = T>, M: Copy>(
     (distance, through): (&mut [T], &mut [M]),
     nodes: usize,
     k: usize,
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_difference_beyond_rounding_is_named() {
-        assert!(agree("sum", &[1.0, 1e6], &[1.0, 1e6 + 1e-5]).is_ok());
-        assert_eq!(agree("sum", &[1.0, 2.0], &[1.0, 2.5]).unwrap_err(), "sum 1 is 2, expected 2.5");
-        assert!(agree("sum", &[f64::NAN], &[1.0]).is_err());
-        assert!(agree("sum", &[1.0], &[]).is_err());
+        assert!(compare_f64("sum", &[1.0, 1e6], &[1.0, 1e6 + 1e-5]).is_ok());
+        assert_eq!(compare_f64("sum", &[1.0, 2.0], &[1.0, 2.5]).unwrap_err(), "sum 1 is 2, expected 2.5");
+        assert!(compare_f64("sum", &[f64::NAN], &[1.0]).is_err());
+        assert!(compare_f64("sum", &[1.0], &[]).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Tests for complete reporting: every adjusted parameter must appear in the recording's notes.
 
 use super::*;
-use crate::parameter::Kind;
+use crate::parameter::ParameterKind;
 use crate::record::RecordOptions;
 use crate::simt::{Backing, Memory};
 use std::collections::HashSet;
@@ -67,7 +67,7 @@ fn counts_that_lay_out_the_same_arrays_as_others_are_told() {
     let mut silent = Vec::new();
     for workload in list().iter().filter(|workload| !EXACT.contains(&workload.name())) {
         for parameter in workload.parameters() {
-            let Kind::Count { low, high } = parameter.kind else { continue };
+            let ParameterKind::Count { low, high } = parameter.kind else { continue };
             let of = |count: u64| {
                 let mut request = small::small_with(*workload, parameter.name, count);
                 let mut memory = Memory::new(Backing::AddressOnly);

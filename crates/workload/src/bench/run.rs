@@ -49,7 +49,7 @@ pub fn layout(workload: &dyn Workload, request: &Request) -> Result<Memory, Work
 /// addresses depend on data, because their launches may too.
 pub fn plan(workload: &dyn Workload, request: &Request) -> Result<Vec<KernelInfo>, WorkloadError> {
     let name = workload.name();
-    if !workload.address_only() {
+    if !workload.data_independent() {
         let message = "its launches may depend on its data".to_owned();
         return Err(WorkloadError::Shape { workload: name, message });
     }
@@ -68,11 +68,11 @@ pub fn record(
     mode: Mode,
 ) -> Result<Recording, WorkloadError> {
     let name = workload.name();
-    if mode == Mode::AddressOnly && !workload.address_only() {
+    if mode == Mode::AddressOnly && !workload.data_independent() {
         let message = "its addresses depend on its data".to_owned();
         return Err(WorkloadError::Shape { workload: name, message });
     }
-    let computes = mode == Mode::Verify || !workload.address_only();
+    let computes = mode == Mode::Verify || !workload.data_independent();
     // Contents are allocated after the layout, which determines their size.
     let mut memory = Memory::new(Backing::AddressOnly);
     let mut request = request.clone();

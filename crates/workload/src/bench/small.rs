@@ -21,7 +21,7 @@ pub(super) fn small_with(workload: &dyn Workload, name: &str, count: u64) -> Req
 /// A user's request with the given parameters.
 pub(super) fn request(workload: &dyn Workload, given: &[(&str, &str)]) -> Request {
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    let gpus = if workload.cut_by_gpus() { SMALL_GPUS } else { 1 };
+    let gpus = if workload.partitioned_by_gpus() { SMALL_GPUS } else { 1 };
     Request::new(workload, Scale::FULL, &given, 7).unwrap().with_gpus(gpus)
 }
 

@@ -8,7 +8,7 @@
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
@@ -19,14 +19,14 @@ const THREADS: u32 = 256;
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "elements",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "1048576",
         about: "elements of each of two arrays of 4-byte floats, at scale 1",
         source: "say which",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "10",
         about: "launches",
         source: "say which",
@@ -42,7 +42,7 @@ pub(crate) static TEMPLATE: Benchmark = Benchmark {
     // True if work does not follow footprint, so that a scaled run answers another question.
     nonlinear: false,
     // True if no address and no branch depends on data.
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

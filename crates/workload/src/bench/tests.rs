@@ -77,7 +77,7 @@ fn is_the_same_in_every_run_and_for_every_thread_count(workload: &dyn Workload, 
 }
 
 fn has_the_same_streams_by_addresses_alone(workload: &dyn Workload, full: &Recording) {
-    if workload.address_only() {
+    if workload.data_independent() {
         assert_same(full, &recorded(workload, &options(), Mode::AddressOnly), "addresses alone");
     } else {
         assert!(record(workload, &small(workload), &options(), Mode::AddressOnly).is_err());
@@ -96,7 +96,7 @@ fn is_whole_in_a_sample_too_large_to_matter(workload: &dyn Workload, whole: &Rec
     let sampled = recorded(workload, &RecordOptions { sample: Some(sample), ..options() }, Mode::Auto);
     assert_eq!(whole.launches(), sampled.launches(), "{}", whole.name());
     assert_eq!(streams(whole), streams(&sampled), "{}", whole.name());
-    let weights: f64 = sampled.parts().iter().map(|part| part.counts.total).sum();
+    let weights: f64 = sampled.parts().iter().map(|part| part.weights.total).sum();
     assert_eq!(weights.round() as u64, whole.launches(), "{}", whole.name());
 }
 
@@ -285,7 +285,7 @@ fn a_program_whose_launches_decide_each_others_addresses_is_not_sampled() {
         let workload = find(name).unwrap();
         record(workload, &small(workload), &options, Mode::Auto).err().map(|error| error.to_string())
     };
-    for name in list().iter().filter(|workload| workload.address_only()).map(|workload| workload.name()) {
+    for name in list().iter().filter(|workload| workload.data_independent()).map(|workload| workload.name()) {
         assert_eq!(refused(name), None, "{name}");
     }
     for name in ["floydwarshall", "raytracing", "rsbench", "bfs"] {
@@ -309,7 +309,7 @@ fn refusal(name: &str, scale: &str, given: &[(&str, &str)]) -> String {
 
 #[test]
 fn arrays_that_do_not_fit_the_host_are_refused_and_others_are_not() {
-    for workload in list().iter().filter(|workload| !workload.address_only()) {
+    for workload in list().iter().filter(|workload| !workload.data_independent()) {
         let (name, request) = (workload.name(), small(*workload));
         let needs: u64 = footprint(*workload, &request).unwrap().iter().map(|array| array.bytes).sum();
         let with = |memory| {

@@ -1,7 +1,7 @@
 //! Workloads, requests for an instance of a workload, and their errors.
 
 use crate::graph::GraphError;
-use crate::parameter::{Adjusted, Parameter, ParameterError, Values};
+use crate::parameter::{AdjustedParameter, Parameter, ParameterError, ParameterValues};
 use crate::record::{Host, RecordError, mebibytes};
 use crate::scale::Scale;
 use crate::simt::Memory;
@@ -22,12 +22,12 @@ pub trait Workload: Sync {
         false
     }
     /// True if no address and no branch depends on data, and address-only recording gives identical streams.
-    fn address_only(&self) -> bool {
+    fn data_independent(&self) -> bool {
         false
     }
     /// True if the workload is written for several GPUs: grids are divided by the GPU count ([`Request::gpus`]), and
     /// streams are specific to this count.
-    fn cut_by_gpus(&self) -> bool {
+    fn partitioned_by_gpus(&self) -> bool {
         false
     }
     /// Adds the arrays to `memory` and returns the program over these arrays. Every adjustment of a requested parameter
@@ -49,12 +49,12 @@ pub struct Request {
     /// Scale of the inputs.
     pub scale: Scale,
     /// Checked parameters.
-    pub values: Values,
+    pub values: ParameterValues,
     /// Seed of generated inputs.
     pub seed: u64,
     /// GPU count of the machine, at least 1: the value returned by `cudaGetDeviceCount`.
     gpus: u8,
-    adjusted: Vec<Adjusted>,
+    adjusted: Vec<AdjustedParameter>,
     notes: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Request {
         given: &[(String, String)],
         seed: u64,
     ) -> Result<Request, WorkloadError> {
-        let values = Values::check(workload.name(), workload.parameters(), given)?;
+        let values = ParameterValues::check(workload.name(), workload.parameters(), given)?;
         Ok(Request { scale, values, seed, gpus: 1, adjusted: Vec::new(), notes: Vec::new() })
     }
 
@@ -86,14 +86,14 @@ impl Request {
     }
 
     /// Parameters that the layout set to different values than requested.
-    pub fn adjusted(&self) -> &[Adjusted] {
+    pub fn adjusted(&self) -> &[AdjustedParameter] {
         &self.adjusted
     }
 
     /// Notes about the layout for readers of the result: adjusted parameters with the reasons, and properties found in
     /// inputs.
     pub fn notes(&self) -> Vec<String> {
-        self.adjusted.iter().map(Adjusted::to_string).chain(self.notes.iter().cloned()).collect()
+        self.adjusted.iter().map(AdjustedParameter::to_string).chain(self.notes.iter().cloned()).collect()
     }
 
     /// Adds a note.
@@ -117,9 +117,9 @@ impl Request {
         rule: &str,
     ) -> u64 {
         if fitted != wanted {
-            let [wanted, taken] = [wanted, fitted].map(|count| count as f64 / parts as f64);
+            let [scaled, used] = [wanted, fitted].map(|count| count as f64 / parts as f64);
             let (given, scale, rule) = (self.values.text(parameter).to_owned(), self.scale, rule.to_owned());
-            self.adjusted.push(Adjusted { parameter, given, scale, wanted, taken, rule });
+            self.adjusted.push(AdjustedParameter { parameter, given, scale, scaled, used, rule });
         }
         fitted
     }

@@ -23,7 +23,7 @@ pub use matrix_market::read_matrix_market;
 pub use mesh::mesh_graph;
 pub use random::random_graph;
 pub use rmat::{Rmat, rmat_graph};
-pub(crate) use road::Groups;
+pub(crate) use road::DisjointSets;
 pub use road::road_graph;
 
 use crate::noise;
@@ -76,7 +76,7 @@ pub struct ParsedGraph {
 
 /// Options for reading a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct GraphOptions {
     /// True if every arc counts in both directions, regardless of the file's symmetry.
     pub symmetric: bool,
     /// True if weights are used. Otherwise all weights are 1, and values that are not whole numbers are accepted.
@@ -92,7 +92,7 @@ enum Format {
 
 /// Reads a graph in the format indicated by the file's suffix: `.gr` (DIMACS) or `.mtx` (MatrixMarket), both with or
 /// without gzip compression.
-pub fn read_graph(path: &Path, reading: Reading) -> Result<ParsedGraph, GraphError> {
+pub fn read_graph(path: &Path, reading: GraphOptions) -> Result<ParsedGraph, GraphError> {
     let name = path.display().to_string();
     let whole = |message| GraphError { file: name.clone(), line: 0, message };
     let format = format(path).ok_or_else(|| {
@@ -140,7 +140,7 @@ mod tests {
     use flate2::write::GzEncoder;
     use std::io::Write as _;
 
-    const AS_WRITTEN: Reading = Reading { symmetric: false, weighted: true };
+    const AS_WRITTEN: GraphOptions = GraphOptions { symmetric: false, weighted: true };
     const ONE_WAY: &str = "p sp 3 2\na 2 1 5\na 3 2 7\n";
 
     fn packed(text: &str) -> Vec<u8> {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// Reads a temporary file with the given name and content.
-    fn read(name: &str, content: &[u8], reading: Reading) -> Result<ParsedGraph, GraphError> {
+    fn read(name: &str, content: &[u8], reading: GraphOptions) -> Result<ParsedGraph, GraphError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn arcs_lead_one_way_unless_the_user_says_otherwise() {
-        let graph = |symmetric| read("x.gr", ONE_WAY.as_bytes(), Reading { symmetric, weighted: true }).unwrap().graph;
+        let graph =
+            |symmetric| read("x.gr", ONE_WAY.as_bytes(), GraphOptions { symmetric, weighted: true }).unwrap().graph;
         assert_eq!((graph(false).first(), graph(false).target()), (&[0, 0, 1, 2][..], &[0, 1][..]));
         assert_eq!((graph(true).first(), graph(true).target()), (&[0, 1, 3, 4][..], &[1, 0, 2, 1][..]));
     }

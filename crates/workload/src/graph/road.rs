@@ -26,7 +26,7 @@ pub(super) fn grid_edges(nodes: u32, wanted: usize, seed: u64) -> Vec<Edge> {
         .map(|(from, to)| (noise::noise(seed, u64::from(from) << 32 | u64::from(to)), from, to))
         .collect();
     candidates.sort_unstable();
-    let mut groups = Groups::new(nodes);
+    let mut groups = DisjointSets::new(nodes);
     let (tree, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|(_, from, to)| groups.join(*from, *to));
     let extra = wanted.saturating_sub(tree.len());
     let weigh = |(random, a, b)| Edge { a, b, weight: weight(random) };
@@ -39,14 +39,14 @@ pub(super) fn columns(nodes: u32) -> u32 {
 }
 
 /// Disjoint sets of nodes (union by index, path halving).
-pub(crate) struct Groups {
+pub(crate) struct DisjointSets {
     parent: Vec<u32>,
 }
 
-impl Groups {
+impl DisjointSets {
     /// Puts every node into a separate set.
-    pub(crate) fn new(nodes: u32) -> Groups {
-        Groups { parent: (0..nodes).collect() }
+    pub(crate) fn new(nodes: u32) -> DisjointSets {
+        DisjointSets { parent: (0..nodes).collect() }
     }
 
     fn find(&mut self, mut node: u32) -> u32 {
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_road_graph_is_connected_with_the_degree_of_florida() {
         let graph = road_graph(10_000, 1);
-        let mut groups = Groups::new(10_000);
+        let mut groups = DisjointSets::new(10_000);
         let edges = graph.edges().unwrap().list;
         let joined = edges.iter().filter(|edge| groups.join(edge.a, edge.b)).count();
         assert_eq!((joined, edges.len()), (9_999, 12_672));

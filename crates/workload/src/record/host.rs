@@ -4,11 +4,11 @@ use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
 use super::memory_budget::MemoryBudget;
 use super::recording::{Cache, Recording};
-use super::sample::{CtaSelection, LaunchPiece, Part, Sample, SeriesLaunch, Trips};
+use super::sample::{CtaSelection, LaunchPiece, LaunchWeights, Sample, SeriesLaunch, Trips};
 use super::simulation_cost::SimulationCost;
 use crate::encode::decode;
 use crate::simt::{
-    Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Scaling, Shadow, guarded,
+    Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, IndependenceChecker, Launch, Memory, Scaling, guarded,
     run_cooperative,
 };
 use crate::transfers::{copied_back, copied_in};
@@ -82,7 +82,7 @@ pub struct Host<'a> {
     /// Index into `phases` for each distinct phase.
     known_phases: FxHashMap<HostPhase, u32>,
     /// Weights for the recorded launches, by launch.
-    parts: Vec<Part>,
+    parts: Vec<LaunchWeights>,
     /// The last launch by kernel and target: its index in `parts`, and true if this launch is the first for both.
     latest: FxHashMap<(u32, LaunchTarget), (usize, bool)>,
     /// The current launch of the series in progress; outside a series, a launch that represents only itself.
@@ -308,7 +308,7 @@ impl<'a> Host<'a> {
 
     /// The body of [`Host::launch`], compiled once for all kernels.
     fn launch_independent(&mut self, grid: Grid, kernel: &SyncKernel<'_>) -> Result<(), RecordError> {
-        let shadow = self.options.check_independence.then(Shadow::default);
+        let shadow = self.options.check_independence.then(IndependenceChecker::default);
         let threads = recording_threads(self.options, shadow.is_some());
         let run: &RecordCtas<'_> = &|launch, store| record_shares(launch, store, threads, kernel);
         self.record(grid, Discipline::Independent, shadow.as_ref(), run)
@@ -343,7 +343,7 @@ impl<'a> Host<'a> {
         &mut self,
         grid: Grid,
         discipline: Discipline,
-        shadow: Option<&Shadow>,
+        shadow: Option<&IndependenceChecker>,
         run: &RecordCtas<'_>,
     ) -> Result<(), RecordError> {
         let mut target = std::mem::take(&mut self.target);
@@ -443,14 +443,14 @@ impl<'a> Host<'a> {
     /// Adds a launch. In a sample, a launch repeating two earlier launches adds weight to the second: both began with
     /// the cache contents left by a preceding launch of the same kernel.
     fn push(&mut self, kernel: u32, piece: &LaunchPiece, target: LaunchTarget) {
-        let SeriesLaunch { stands_for, apart, .. } = self.turn;
-        let counts = piece.counts * stands_for;
-        let part = Part {
-            counts,
+        let SeriesLaunch { stands_for, series_difference: apart, .. } = self.turn;
+        let counts = piece.weights * stands_for;
+        let part = LaunchWeights {
+            weights: counts,
             launch: self.recorded,
-            apart: piece.apart * stands_for,
+            loop_difference: piece.loop_difference * stands_for,
             series: self.series,
-            turns: counts * apart,
+            series_difference: counts * apart,
         };
         if self.samples()
             && let Some(&(earlier, false)) = self.latest.get(&(kernel, target))

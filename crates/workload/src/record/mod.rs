@@ -17,4 +17,4 @@ pub use host::{Host, RecordOptions};
 pub(crate) use memory_budget::{MemoryBudget, mebibytes};
 pub use recording::Recording;
 pub(crate) use sample::CtaSelection;
-pub use sample::{Counts, Part, Projection, ResidentCtas, Sample, Spent, Trips};
+pub use sample::{LaunchDurations, LaunchWeights, Projection, ResidentCtas, Sample, TimeWeights, Trips};

@@ -1,9 +1,9 @@
 //! A recorded program, decoded CTA by CTA from any thread.
 
 use super::block::{BLOCK_BYTES, Block, Store, cta_bytes};
-use super::sample::{Counts, Part};
+use super::sample::{LaunchWeights, TimeWeights};
 use crate::encode::decode;
-use crate::parameter::Adjusted;
+use crate::parameter::AdjustedParameter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 use tombolo_types::{ArrayInfo, HostPhase, LineSize};
@@ -29,7 +29,7 @@ pub struct Recording {
     pub(super) phases: Vec<HostPhase>,
     pub(super) results: HostPhase,
     /// Weight and origin for each launch.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<LaunchWeights>,
     /// Launch count for the whole program.
     pub(super) launches: f64,
     pub(super) arrays: Vec<ArrayInfo>,
@@ -39,7 +39,7 @@ pub struct Recording {
     pub(super) instructions: u64,
     pub(super) cache: Cache,
     /// Parameters that the workload set to different values than requested.
-    pub(super) adjusted: Vec<Adjusted>,
+    pub(super) adjusted: Vec<AdjustedParameter>,
     pub(super) notes: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl Recording {
     }
 
     /// Parameters that the workload set to different values than requested.
-    pub fn adjusted(&self) -> &[Adjusted] {
+    pub fn adjusted(&self) -> &[AdjustedParameter] {
         &self.adjusted
     }
 
@@ -60,12 +60,12 @@ impl Recording {
     }
 
     /// Returns the recording with the adjustments and notes from its workload's layout.
-    pub(crate) fn with_notes(self, adjusted: Vec<Adjusted>, notes: Vec<String>) -> Recording {
+    pub(crate) fn with_notes(self, adjusted: Vec<AdjustedParameter>, notes: Vec<String>) -> Recording {
         Recording { adjusted, notes, ..self }
     }
 
     /// Weight of each launch in the whole program, in order.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[LaunchWeights] {
         &self.parts
     }
 
@@ -76,7 +76,7 @@ impl Recording {
 
     /// True if less than the whole program is recorded.
     pub fn is_sampled(&self) -> bool {
-        self.parts.iter().any(|part| part.counts != Counts { total: 1.0, second_half: 0.0 })
+        self.parts.iter().any(|part| part.weights != TimeWeights { total: 1.0, second_half: 0.0 })
     }
 
     /// Bytes of compressed streams, in memory and on disk.

@@ -14,9 +14,9 @@
 //!   repetitions. Launches in a program use parts from different places in the grids, to avoid cache hits on data that
 //!   would have been evicted long before.
 //!
-//! The projection is a weighted sum of times: [`Part`]. Measurements in two halves also give an error bound for the
-//! sum: half the difference between both halves ([`Projection::error_s`]). The halves are the pace in a grid's third
-//! and fourth quarter, the shorter and the longer recording of a loop, or alternate launches in a series.
+//! The projection is a weighted sum of times: [`LaunchWeights`]. Measurements in two halves also give an error bound
+//! for the sum: half the difference between both halves ([`Projection::error_s`]). The halves are the pace in a grid's
+//! third and fourth quarter, the shorter and the longer recording of a loop, or alternate launches in a series.
 
 use super::simulation_cost::SimulationCost;
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl Trips {
 
 /// Measured times of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
+pub struct LaunchDurations {
     /// Seconds from the start to the end of the launch.
     pub total_s: f64,
     /// Seconds between the mean CTA start times of consecutive quarters: from the second to the third, and from the
@@ -88,56 +88,56 @@ pub struct Spent {
 
 /// Weights of a recorded launch: for the total time, and additionally for the start time of the second half of CTAs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counts {
+pub struct TimeWeights {
     /// Weight for the total time. Negative for the shorter recording in a pair.
     pub total: f64,
     /// Weight for the second half's start time.
     pub second_half: f64,
 }
 
-impl Counts {
-    fn of(self, spent: &Spent) -> f64 {
-        self.total * spent.total_s + self.second_half * (spent.quarters_s[0] + spent.quarters_s[1])
+impl TimeWeights {
+    fn of(self, durations: &LaunchDurations) -> f64 {
+        self.total * durations.total_s + self.second_half * (durations.quarters_s[0] + durations.quarters_s[1])
     }
 }
 
-impl Add for Counts {
-    type Output = Counts;
+impl Add for TimeWeights {
+    type Output = TimeWeights;
 
-    fn add(self, other: Counts) -> Counts {
-        Counts { total: self.total + other.total, second_half: self.second_half + other.second_half }
+    fn add(self, other: TimeWeights) -> TimeWeights {
+        TimeWeights { total: self.total + other.total, second_half: self.second_half + other.second_half }
     }
 }
 
-impl Mul<f64> for Counts {
-    type Output = Counts;
+impl Mul<f64> for TimeWeights {
+    type Output = TimeWeights;
 
-    fn mul(self, by: f64) -> Counts {
-        Counts { total: self.total * by, second_half: self.second_half * by }
+    fn mul(self, by: f64) -> TimeWeights {
+        TimeWeights { total: self.total * by, second_half: self.second_half * by }
     }
 }
 
 /// Weight of a recorded launch in the projection of the program's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct LaunchWeights {
     /// Weights of this launch's times in the program's time.
-    pub counts: Counts,
+    pub weights: TimeWeights,
     /// Index of this piece's launch in the program.
     pub launch: u32,
     /// Weight for the total time in half the difference between a loop's two recordings.
-    pub apart: f64,
-    /// Index of the launch's series; the `turns` in a series together give an error estimate.
+    pub loop_difference: f64,
+    /// Index of the launch's series; the `series_difference` weights in a series together give an error estimate.
     pub series: u32,
-    /// Weights in half the difference between alternate launches of the series; see [`Part::series`].
-    pub turns: Counts,
+    /// Weights in half the difference between alternate launches of the series; see [`LaunchWeights::series`].
+    pub series_difference: TimeWeights,
 }
 
-impl AddAssign for Part {
+impl AddAssign for LaunchWeights {
     /// Adds the weights from a repetition of this launch.
-    fn add_assign(&mut self, other: Part) {
-        self.counts = self.counts + other.counts;
-        self.apart += other.apart;
-        self.turns = self.turns + other.turns;
+    fn add_assign(&mut self, other: LaunchWeights) {
+        self.weights = self.weights + other.weights;
+        self.loop_difference += other.loop_difference;
+        self.series_difference = self.series_difference + other.series_difference;
     }
 }
 
@@ -153,16 +153,16 @@ pub struct Projection {
 
 impl Projection {
     /// The projection from the measured times for `parts`; both slices have the same order.
-    pub fn of(parts: &[Part], spent: &[Spent]) -> Projection {
-        assert_eq!(parts.len(), spent.len(), "a run has the launches that were recorded");
+    pub fn of(parts: &[LaunchWeights], durations: &[LaunchDurations]) -> Projection {
+        assert_eq!(parts.len(), durations.len(), "a run has the launches that were recorded");
         let (mut launches, mut series) = (BTreeMap::<u32, f64>::new(), BTreeMap::<u32, f64>::new());
         let mut time_s = 0.0;
-        for (part, spent) in parts.iter().zip(spent) {
-            let [third, fourth] = spent.quarters_s;
-            time_s += part.counts.of(spent);
+        for (part, durations) in parts.iter().zip(durations) {
+            let [third, fourth] = durations.quarters_s;
+            time_s += part.weights.of(durations);
             *launches.entry(part.launch).or_default() +=
-                part.apart * spent.total_s + part.counts.second_half * (third - fourth);
-            *series.entry(part.series).or_default() += part.turns.of(spent);
+                part.loop_difference * durations.total_s + part.weights.second_half * (third - fourth);
+            *series.entry(part.series).or_default() += part.series_difference.of(durations);
         }
         // Uses a fold because `sum` over an empty iterator gives -0.0.
         let error_s = launches.values().chain(series.values()).fold(0.0, |sum, apart| sum + apart.abs());
@@ -226,35 +226,35 @@ impl CtaSelection {
 }
 
 /// A kernel recording: its CTAs, its trips, and its weights in the projected time and in half the difference between a
-/// loop's two recordings (`apart`).
+/// loop's two recordings (`loop_difference`).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LaunchPiece {
     pub(crate) ctas: CtaSelection,
     pub(crate) trips: Range<u64>,
-    pub(crate) counts: Counts,
-    pub(crate) apart: f64,
+    pub(crate) weights: TimeWeights,
+    pub(crate) loop_difference: f64,
 }
 
 impl LaunchPiece {
     /// The piece that covers a kernel's whole grid and loop.
     pub(crate) fn whole(ctas: u64, trips: u64) -> LaunchPiece {
-        let counts = Counts { total: 1.0, second_half: 0.0 };
-        LaunchPiece { ctas: CtaSelection::run(0..ctas), trips: 0..trips, counts, apart: 0.0 }
+        let weights = TimeWeights { total: 1.0, second_half: 0.0 };
+        LaunchPiece { ctas: CtaSelection::run(0..ctas), trips: 0..trips, weights, loop_difference: 0.0 }
     }
 }
 
 /// A recorded launch in a series: its index, the number of represented launches, and the factor for the launch's time
-/// in half the difference between alternate launches (`apart`).
+/// in half the difference between alternate launches (`series_difference`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SeriesLaunch {
     pub(crate) index: u64,
     pub(crate) stands_for: f64,
-    pub(crate) apart: f64,
+    pub(crate) series_difference: f64,
 }
 
 impl SeriesLaunch {
     /// A launch outside any series.
-    pub(crate) const ALONE: SeriesLaunch = SeriesLaunch { index: 0, stands_for: 1.0, apart: 0.0 };
+    pub(crate) const ALONE: SeriesLaunch = SeriesLaunch { index: 0, stands_for: 1.0, series_difference: 0.0 };
 
     /// True if the launch counts; false if the launch only prepares the caches for the next launch.
     pub(crate) fn counts(&self) -> bool {
@@ -305,9 +305,9 @@ impl Sample {
             return vec![LaunchPiece::whole(ctas, trips.count)];
         }
         let second_half = (ctas - recorded) as f64 / (recorded - recorded / 2) as f64;
-        let counts = Counts { total: 1.0, second_half };
+        let weights = TimeWeights { total: 1.0, second_half };
         let picked = CtaSelection::part(ctas, recorded, self.blocks, launch);
-        vec![LaunchPiece { ctas: picked, trips: 0..trips.count, counts, apart: 0.0 }]
+        vec![LaunchPiece { ctas: picked, trips: 0..trips.count, weights, loop_difference: 0.0 }]
     }
 
     /// Recordings for a loop with `grid` CTAs at a time, out of `ctas`.
@@ -319,11 +319,11 @@ impl Sample {
         let first_trip = offset(launch, spare, trips.unit);
         let waves = ctas as f64 / grid as f64;
         let beyond = (waves * trips.count as f64 - 2.0 * short as f64) / short as f64;
-        let piece = |from: u64, to: u64, total: f64, apart: f64| LaunchPiece {
+        let piece = |from: u64, to: u64, total: f64, loop_difference: f64| LaunchPiece {
             ctas: picked.clone(),
             trips: first_trip + from * short..first_trip + to * short,
-            counts: Counts { total, second_half: 0.0 },
-            apart,
+            weights: TimeWeights { total, second_half: 0.0 },
+            loop_difference,
         };
         vec![piece(0, 1, 0.0, 0.0), piece(1, 2, -beyond, -0.5 * beyond), piece(2, 4, 1.0 + beyond, 0.25 * beyond)]
     }
@@ -345,7 +345,7 @@ impl Sample {
             index: ((2 * place + 1) * count / (2 * kept)) as u64,
             stands_for: stratum(place),
             // Each half is scaled to the whole series, and the error is half the difference between both estimates.
-            apart: match (kept < count && kept > 1, place % 2) {
+            series_difference: match (kept < count && kept > 1, place % 2) {
                 (false, _) => 0.0,
                 (true, 0) => 0.5 * sum(0..count) / halves[0],
                 (true, _) => -0.5 * sum(0..count) / halves[1],
@@ -355,7 +355,7 @@ impl Sample {
         for turn in (0..kept).map(turn) {
             let before =
                 turn.index.checked_sub(1).filter(|&before| turns.last().is_none_or(|last| last.index != before));
-            turns.extend(before.map(|index| SeriesLaunch { index, stands_for: 0.0, apart: 0.0 }));
+            turns.extend(before.map(|index| SeriesLaunch { index, stands_for: 0.0, series_difference: 0.0 }));
             turns.push(turn);
         }
         turns
@@ -399,26 +399,26 @@ mod tests {
 
     /// Times for a launch with `fixed` seconds, plus `each` seconds per CTA and trip after the start of the second
     /// quarter.
-    fn spent(piece: &LaunchPiece, fixed: f64, each: f64) -> Spent {
+    fn durations(piece: &LaunchPiece, fixed: f64, each: f64) -> LaunchDurations {
         let trips = piece.trips.end - piece.trips.start;
         let running = each * piece.ctas.count() as f64 * trips as f64;
-        Spent { total_s: fixed + running, quarters_s: [running / 4.0; 2] }
+        LaunchDurations { total_s: fixed + running, quarters_s: [running / 4.0; 2] }
     }
 
-    fn parts(pieces: &[LaunchPiece]) -> Vec<Part> {
-        let part = |piece: &LaunchPiece| Part {
-            counts: piece.counts,
+    fn parts(pieces: &[LaunchPiece]) -> Vec<LaunchWeights> {
+        let part = |piece: &LaunchPiece| LaunchWeights {
+            weights: piece.weights,
             launch: 0,
-            apart: piece.apart,
+            loop_difference: piece.loop_difference,
             series: 0,
-            turns: Counts::default(),
+            series_difference: TimeWeights::default(),
         };
         pieces.iter().map(part).collect()
     }
 
     fn projected(pieces: &[LaunchPiece], fixed: f64, each: f64) -> Projection {
-        let spent: Vec<Spent> = pieces.iter().map(|piece| spent(piece, fixed, each)).collect();
-        Projection::of(&parts(pieces), &spent)
+        let durations: Vec<LaunchDurations> = pieces.iter().map(|piece| durations(piece, fixed, each)).collect();
+        Projection::of(&parts(pieces), &durations)
     }
 
     #[test]
@@ -438,8 +438,8 @@ mod tests {
     fn a_pace_that_changes_is_an_error() {
         let pieces = sample().pieces(&kernel(100), Trips::NONE, work(1000), 1, 0);
         // Ten CTAs in 30 s, then ten in 10 s; 60 CTAs are left: 120 s, between 60 s and 180 s.
-        let spent = Spent { total_s: 100.0, quarters_s: [30.0, 10.0] };
-        assert_eq!(Projection::of(&parts(&pieces), &[spent]), Projection { time_s: 220.0, error_s: 60.0 });
+        let durations = LaunchDurations { total_s: 100.0, quarters_s: [30.0, 10.0] };
+        assert_eq!(Projection::of(&parts(&pieces), &[durations]), Projection { time_s: 220.0, error_s: 60.0 });
     }
 
     #[test]
@@ -573,17 +573,24 @@ mod tests {
     fn launches_that_differ_in_turn_are_an_error_and_a_series_that_is_whole_has_none() {
         let error = |count, times: &[f64]| {
             let part = |turn: &SeriesLaunch| {
-                let counts = Counts { total: turn.stands_for, second_half: 0.0 };
-                Part { counts, launch: 0, apart: 0.0, series: 0, turns: counts * turn.apart }
+                let weights = TimeWeights { total: turn.stands_for, second_half: 0.0 };
+                LaunchWeights {
+                    weights,
+                    launch: 0,
+                    loop_difference: 0.0,
+                    series: 0,
+                    series_difference: weights * turn.series_difference,
+                }
             };
-            let parts: Vec<Part> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(part).collect();
+            let parts: Vec<LaunchWeights> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(part).collect();
             let mut times = times.iter();
-            let spent = |turn: &SeriesLaunch| {
+            let durations = |turn: &SeriesLaunch| {
                 let total_s = if turn.counts() { *times.next().expect("a time for each that counts") } else { 99.0 };
-                Spent { total_s, quarters_s: [0.0; 2] }
+                LaunchDurations { total_s, quarters_s: [0.0; 2] }
             };
-            let spent: Vec<Spent> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(spent).collect();
-            Projection::of(&parts, &spent).error_s
+            let durations: Vec<LaunchDurations> =
+                Sample::series(Some(&sample()), &vec![1; count]).iter().map(durations).collect();
+            Projection::of(&parts, &durations).error_s
         };
         // Alternate launches project 16 s and 48 s.
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Context shared by every CTA in a kernel launch.
 
+use super::independence::IndependenceChecker;
 use super::memory::{Backing, Memory};
-use super::shadow::Shadow;
 use crate::record::{CtaSelection, Trips};
 use std::ops::Range;
 use tombolo_types::LineSize;
@@ -118,7 +118,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) width: u32,
     pub(crate) line: LineSize,
     /// Checker for the independence of a kernel declared independent.
-    pub(crate) shadow: Option<&'a Shadow>,
+    pub(crate) shadow: Option<&'a IndependenceChecker>,
 }
 
 impl Launch<'_> {

@@ -37,10 +37,10 @@ mod cta;
 mod deps;
 mod fault;
 mod host_watch;
+mod independence;
 mod lanes;
 mod launch;
 mod memory;
-mod shadow;
 mod shared;
 mod warp;
 
@@ -57,8 +57,8 @@ pub use warp::Warp;
 pub(crate) use cooperative::run_cooperative;
 pub(crate) use cta::CtaRecord;
 pub(crate) use fault::{Fault, guarded};
+pub(crate) use independence::IndependenceChecker;
 pub(crate) use launch::{Discipline, Launch};
-pub(crate) use shadow::Shadow;
 
 #[cfg(test)]
 mod tests;

@@ -143,7 +143,7 @@ fn every_workload_survives_writing() {
     for workload in bench::list() {
         // Multi-GPU programs keep the dimension that GPUs divide, and stages are alike: a single iteration is enough.
         let repeats = |name: &&&str| workload.parameters().iter().any(|known| known.name == **name);
-        let of_gpus = ["iterations", "steps", "rounds"].iter().filter(|_| workload.cut_by_gpus()).find(repeats);
+        let of_gpus = ["iterations", "steps", "rounds"].iter().filter(|_| workload.partitioned_by_gpus()).find(repeats);
         let repeated = of_gpus.into_iter().chain(["stages"].iter().filter(repeats));
         let once: Vec<_> = repeated.map(|name| ((*name).to_owned(), "1".to_owned())).collect();
         let request = Request::new(*workload, Scale::new(1, 1024).unwrap(), &once, 1).unwrap();

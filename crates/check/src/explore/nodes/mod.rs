@@ -34,7 +34,7 @@ mod turn;
 use super::Report;
 use super::boundaries::has_launch;
 use super::config::{Config, Start};
-use super::layout::Layout;
+use super::layout::ProgramLayout;
 use super::scene::Scene;
 use super::search::World;
 use crate::litmus::{FinalState, Location, Program};
@@ -63,7 +63,7 @@ pub(super) struct NodeMachine<'a, P> {
 pub(super) fn explore<P: Nodes>(
     protocol: P,
     program: &Program,
-    layout: &Layout,
+    layout: &ProgramLayout,
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Report {
@@ -71,7 +71,7 @@ pub(super) fn explore<P: Nodes>(
 }
 
 impl<'a, P: Nodes> NodeMachine<'a, P> {
-    fn new(protocol: P, program: &'a Program, layout: &'a Layout, config: &'a Config) -> NodeMachine<'a, P> {
+    fn new(protocol: P, program: &'a Program, layout: &'a ProgramLayout, config: &'a Config) -> NodeMachine<'a, P> {
         let scene = Scene::new(&protocol, program, layout);
         // A host without threads still holds the data that it wrote earlier.
         let clients = layout.gpus + 1;

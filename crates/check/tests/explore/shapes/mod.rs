@@ -3,8 +3,10 @@
 pub(crate) mod published;
 
 use tombolo_check::axiomatic::{self, Limits, Outcomes};
-use tombolo_check::explore::{Config, Layout, Report, Shape, Sharing, Start, gpus_of, layouts, run};
-use tombolo_check::litmus::{self, Litmus, Placement, Program};
+use tombolo_check::explore::{
+    Config, PlacementParameters, ProgramLayout, Report, Sharing, Start, gpus_of, layouts, run,
+};
+use tombolo_check::litmus::{self, Litmus, Program, ThreadPlacement};
 use tombolo_check::verify::shapes;
 use tombolo_types::GpuId;
 
@@ -56,7 +58,7 @@ pub(crate) fn across_kernels(name: &str) -> Test {
 /// The test with all threads moved to the first GPU, ignoring the test's scopes.
 pub(crate) fn on_one_gpu(mut test: Test) -> Test {
     for thread in &mut test.program.threads {
-        if let Placement::Cta { gpu, .. } = &mut thread.placement {
+        if let ThreadPlacement::Cta { gpu, .. } = &mut thread.placement {
             *gpu = GpuId(0);
         }
     }
@@ -65,34 +67,44 @@ pub(crate) fn on_one_gpu(mut test: Test) -> Test {
 }
 
 /// All layouts for a test on two GPUs with two modules each.
-pub(crate) fn layouts_of(test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
+pub(crate) fn layouts_of(test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<ProgramLayout> {
     layouts_on(2, test, sharing, gpu_homes)
 }
 
 /// All layouts for a test on the given number of GPUs with two modules each.
-pub(crate) fn layouts_on(gpus: u8, test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
-    layouts(&test.program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true, host_memory: false })
+pub(crate) fn layouts_on(gpus: u8, test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<ProgramLayout> {
+    layouts(
+        &test.program,
+        PlacementParameters { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true, host_memory: false },
+    )
 }
 
 /// All layouts for a test on GPUs with three modules, including a GPU without threads: a writer, the GPU home and a
 /// reader may occupy three modules.
-pub(crate) fn layouts_of_three(test: &Test, sharing: Sharing) -> Vec<Layout> {
+pub(crate) fn layouts_of_three(test: &Test, sharing: Sharing) -> Vec<ProgramLayout> {
     let gpus = gpus_of(&test.program) + 1;
     layouts(
         &test.program,
-        Shape { gpus, modules_per_gpu: 3, sharing, gpu_homes: true, shared_sms: true, host_memory: false },
+        PlacementParameters {
+            gpus,
+            modules_per_gpu: 3,
+            sharing,
+            gpu_homes: true,
+            shared_sms: true,
+            host_memory: false,
+        },
     )
 }
 
 /// Selects at most `count` layouts, evenly spread.
-pub(crate) fn spread(layouts: Vec<Layout>, count: usize) -> Vec<Layout> {
+pub(crate) fn spread(layouts: Vec<ProgramLayout>, count: usize) -> Vec<ProgramLayout> {
     let all = layouts.len();
     let wanted = |index: usize| count >= all || (index * count) / all != ((index + 1) * count) / all;
     layouts.into_iter().enumerate().filter(|(index, _)| wanted(*index)).map(|(_, layout)| layout).collect()
 }
 
 /// Explores a layout; outcomes that the model does not allow are forbidden.
-pub(crate) fn explore(test: &Test, layout: &Layout, config: &Config) -> Report {
+pub(crate) fn explore(test: &Test, layout: &ProgramLayout, config: &Config) -> Report {
     let forbidden = |state: &litmus::FinalState| test.allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
     run(&test.program, layout, config, &forbidden).expect("the protocol has a name")
 }

@@ -3,7 +3,9 @@
 use super::{STARTS, Test, explore, spread};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
-use tombolo_check::explore::{Config, Layout, Report, Shape, Sharing, Verdict, gpus_of, layouts};
+use tombolo_check::explore::{
+    Config, ExplorationVerdict, PlacementParameters, ProgramLayout, Report, Sharing, gpus_of, layouts,
+};
 use tombolo_check::litmus::Program;
 use tombolo_check::verify::Case;
 use tombolo_protocol::ModuleSet;
@@ -37,13 +39,19 @@ pub(crate) fn tests() -> &'static BTreeMap<String, Test> {
 pub(crate) fn published(
     program: &Program,
     sharing: Sharing,
-    may_have: impl Fn(&Layout, usize, Subscribers) -> bool,
-) -> Vec<Layout> {
-    let shape =
-        Shape { gpus: GPUS, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: false };
+    may_have: impl Fn(&ProgramLayout, usize, Subscribers) -> bool,
+) -> Vec<ProgramLayout> {
+    let shape = PlacementParameters {
+        gpus: GPUS,
+        modules_per_gpu: 1,
+        sharing,
+        gpu_homes: false,
+        shared_sms: true,
+        host_memory: false,
+    };
     let mut all = Vec::new();
     // Homes follow from the subscribers.
-    let is_first = |layout: &Layout| layout.regions.iter().all(|homes| homes.system == ModuleId(0));
+    let is_first = |layout: &ProgramLayout| layout.regions.iter().all(|homes| homes.system == ModuleId(0));
     for layout in layouts(program, shape).into_iter().filter(is_first) {
         let mut sets: Vec<Vec<Subscribers>> = vec![Vec::new()];
         for region in 0..layout.regions.len() {
@@ -51,7 +59,7 @@ pub(crate) fn published(
             let options: Vec<Subscribers> = options.filter(|set| may_have(&layout, region, *set)).collect();
             sets = sets.iter().flat_map(|set| options.iter().map(|one| [&set[..], &[*one]].concat())).collect();
         }
-        all.extend(sets.into_iter().map(|subscribers| Layout { subscribers, ..layout.clone() }));
+        all.extend(sets.into_iter().map(|subscribers| ProgramLayout { subscribers, ..layout.clone() }));
     }
     all
 }
@@ -66,16 +74,16 @@ pub(crate) fn config(rules: Publication, max_states: usize) -> Config {
 /// Explores up to `count` layouts per sharing variant; returns the first violation, and the state count.
 pub(crate) fn explored(
     test: &Test,
-    places: impl Fn(Sharing) -> Vec<Layout>,
+    places: impl Fn(Sharing) -> Vec<ProgramLayout>,
     count: usize,
     config: &Config,
-) -> (Option<(Layout, Report)>, usize) {
+) -> (Option<(ProgramLayout, Report)>, usize) {
     let mut states = 0;
     for sharing in SHARINGS {
         for (layout, start) in spread(places(sharing), count).iter().flat_map(|at| STARTS.map(|start| (at, start))) {
             let report = explore(test, layout, &Config { start, ..*config });
             states += report.states;
-            if matches!(report.verdict, Verdict::Violated(_)) {
+            if matches!(report.verdict, ExplorationVerdict::Violated(_)) {
                 return (Some((layout.clone(), report)), states);
             }
         }
@@ -84,7 +92,7 @@ pub(crate) fn explored(
 }
 
 /// Sums the states over all tests, and asserts success for each test.
-pub(crate) fn states_of_all(explored: impl Fn(&Test) -> (Option<(Layout, Report)>, usize)) -> usize {
+pub(crate) fn states_of_all(explored: impl Fn(&Test) -> (Option<(ProgramLayout, Report)>, usize)) -> usize {
     let mut all = 0;
     for test in tests().values() {
         let (wrong, states) = explored(test);

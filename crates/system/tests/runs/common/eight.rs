@@ -3,7 +3,7 @@
 use super::design;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunError, RunRecord, RunSpec, run};
 
 /// Lines that a GPU stores to another; lines owned by GPU `i` begin at `i` times [`FAR`].
@@ -21,22 +21,23 @@ pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
 }
 
 /// A run under the plain design, with options for its links.
-pub fn simulate(settings: &[&str], links: &[&str], program: Arc<Directed>) -> Result<RunRecord, RunError> {
+pub fn simulate(settings: &[&str], links: &[&str], program: Arc<DirectedProgram>) -> Result<RunRecord, RunError> {
     let design = design("numa-memory-side", links);
     run(&RunSpec { machine: machine(settings), design, program, pages: None, threads: 1 })
 }
 
 /// A kernel in which each GPU touches its own lines, followed by a kernel with one CTA per GPU from `of_gpu`.
-pub fn program(of_gpu: impl Fn(u64) -> Cta) -> Arc<Directed> {
-    let touch = |gpu: u64| Cta::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.write([gpu * FAR + line])));
-    Directed::new(vec![(0..8).map(touch).collect(), (0..8).map(of_gpu).collect()])
+pub fn program(of_gpu: impl Fn(u64) -> CtaBuilder) -> Arc<DirectedProgram> {
+    let touch =
+        |gpu: u64| CtaBuilder::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.write([gpu * FAR + line])));
+    DirectedProgram::new(vec![(0..8).map(touch).collect(), (0..8).map(of_gpu).collect()])
 }
 
 /// Seconds for each of `pairs` to store from one GPU to another, all concurrently, with the run's record.
 pub fn stores(settings: &[&str], pairs: &[(u64, u64)]) -> (f64, RunRecord) {
     let program = program(|gpu| match pairs.iter().find(|pair| pair.0 == gpu) {
-        Some(&(_, to)) => Cta::sharing(to * FAR..to * FAR + LINES, 8, |warp, line| _ = warp.write([line])),
-        None => Cta::new(),
+        Some(&(_, to)) => CtaBuilder::sharing(to * FAR..to * FAR + LINES, 8, |warp, line| _ = warp.write([line])),
+        None => CtaBuilder::new(),
     });
     let record = simulate(settings, &[], program).expect("a machine that the design fits");
     (record.kernels[1].end_s - record.kernels[1].start_s, record)

@@ -7,8 +7,8 @@ pub mod ways;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::Directed;
-use tombolo_system::{RunRecord, RunSpec, run, run_checked, run_followed};
+use tombolo_system::directed::DirectedProgram;
+use tombolo_system::{RunRecord, RunSpec, run, run_checked, run_with_latency};
 
 /// A machine with settings applied: by default `hmg-4x4` with one SM per module and whole-line sectors.
 pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
@@ -41,7 +41,7 @@ pub const DESIGNS: [&str; 8] = [
 ];
 
 /// Runs a program on one thread.
-pub fn simulate(machine: &Arc<MachineConfig>, design: DesignConfig, program: Arc<Directed>) -> RunRecord {
+pub fn simulate(machine: &Arc<MachineConfig>, design: DesignConfig, program: Arc<DirectedProgram>) -> RunRecord {
     simulate_on(1, machine, design, program)
 }
 
@@ -50,7 +50,7 @@ pub fn simulate_on(
     threads: usize,
     machine: &Arc<MachineConfig>,
     design: DesignConfig,
-    program: Arc<Directed>,
+    program: Arc<DirectedProgram>,
 ) -> RunRecord {
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads };
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
@@ -64,10 +64,10 @@ pub fn follow_on(
     threads: usize,
     machine: &Arc<MachineConfig>,
     design: DesignConfig,
-    program: Arc<Directed>,
+    program: Arc<DirectedProgram>,
 ) -> RunRecord {
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads };
-    run_followed(&spec).unwrap_or_else(|error| panic!("{error}"))
+    run_with_latency(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// `gpus` V100s with two SMs each and 16 GB/s links, with 64 KB pages and instantaneous launches.
@@ -127,7 +127,7 @@ pub fn hosted(settings: &[&str]) -> Arc<MachineConfig> {
 
 /// Runs a program on one thread, on two threads, and with values. Checks that all results are equal and that every load
 /// returns an allowed value. Returns the run without values and the run with values.
-pub fn held(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> [RunRecord; 2] {
+pub fn held(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<DirectedProgram>) -> [RunRecord; 2] {
     let run = |threads| simulate_on(threads, machine, design.clone(), Arc::clone(program));
     let (one, two) = (run(1), run(2));
     assert_eq!(one.digest, two.digest, "one thread and two");

@@ -47,7 +47,7 @@ const ALL: &[&str] =
     &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "numa-memory-side"];
 
 /// Conditions under which a broken rule is detected: machine, program, designs.
-type Detection = (Rule, &'static [&'static str], Arc<Directed>, &'static [&'static str]);
+type Detection = (Rule, &'static [&'static str], Arc<DirectedProgram>, &'static [&'static str]);
 
 #[rustfmt::skip]
 fn table() -> Vec<Detection> {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::BrokenRule;
-use tombolo_system::checker::Checked;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::checker::CheckReport;
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::Program;
 use tombolo_types::{Mask, Order, Scope};
@@ -22,15 +22,15 @@ use tombolo_workload::scale::Scale;
 fn checked(
     machine: &Arc<MachineConfig>,
     design: DesignConfig,
-    program: Arc<Directed>,
+    program: Arc<DirectedProgram>,
     rule: Option<BrokenRule>,
-) -> Checked {
+) -> CheckReport {
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 2 };
     let record = run_checked(&spec, rule).unwrap_or_else(|error| panic!("{error}"));
     record.check.expect("a checked run says what it found")
 }
 
-fn programs() -> [Arc<Directed>; 3] {
+fn programs() -> [Arc<DirectedProgram>; 3] {
     [sharing(), relay(Scope::Sys), barriers()]
 }
 
@@ -121,10 +121,10 @@ fn values_change_nothing_but_the_cost() {
 /// Two warps on an SM wait for flags in a common line, each with separate requests.
 #[test]
 fn polls_of_two_flags_of_one_line_both_end() {
-    let wait = |token| move |warp: &mut Warp<'_>| _ = warp.wait_until(500, token, Order::acquire(Scope::Sys));
-    let waiters = Cta::new().warp(wait(0)).warp(wait(1));
+    let wait = |token| move |warp: &mut WarpBuilder<'_>| _ = warp.wait_until(500, token, Order::acquire(Scope::Sys));
+    let waiters = CtaBuilder::new().warp(wait(0)).warp(wait(1));
     let setter = |token, count| {
-        Cta::new().warp(move |warp| {
+        CtaBuilder::new().warp(move |warp| {
             warp.compute(count).store([500], Mask(1), Order::release(Scope::Sys)).signal(token);
         })
     };
@@ -132,9 +132,9 @@ fn polls_of_two_flags_of_one_line_both_end() {
         2 => waiters.clone(),
         9 => setter(0, 20_000),
         12 => setter(1, 9_000),
-        _ => Cta::new().warp(|_| {}),
+        _ => CtaBuilder::new().warp(|_| {}),
     });
-    let program = Directed::new(vec![ctas.collect()]);
+    let program = DirectedProgram::new(vec![ctas.collect()]);
     assert_eq!(checked(&machine(&[]), design("hmg", &[]), program, None).first, []);
 }
 

@@ -1,7 +1,7 @@
 //! Random programs: warps in all modules load, store and add to few lines, and exchange flags.
 
 use std::sync::Arc;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
@@ -54,7 +54,7 @@ enum Step {
 }
 
 impl Step {
-    fn write(self, warp: &mut Warp<'_>) {
+    fn write(self, warp: &mut WarpBuilder<'_>) {
         match self {
             Step::Load { line, mask, order } => warp.load_part([line], mask, order),
             Step::Use => warp.use_result(1),
@@ -184,23 +184,24 @@ impl Kernel {
         }
     }
 
-    fn ctas(&self) -> Vec<Cta> {
+    fn ctas(&self) -> Vec<CtaBuilder> {
         let cta = |of: &[Vec<Step>]| {
-            of.iter().fold(Cta::new(), |cta, steps| cta.warp(|warp| steps.iter().for_each(|step| step.write(warp))))
+            of.iter()
+                .fold(CtaBuilder::new(), |cta, steps| cta.warp(|warp| steps.iter().for_each(|step| step.write(warp))))
         };
         self.steps.chunks(WARPS).map(cta).collect()
     }
 }
 
 /// Three random kernels, after a kernel that places each page at a different module.
-pub(crate) fn program(seed: u64) -> Arc<Directed> {
+pub(crate) fn program(seed: u64) -> Arc<DirectedProgram> {
     let place = (0..CTAS as u64).map(|cta| {
-        Cta::new().warp(|warp| {
+        CtaBuilder::new().warp(|warp| {
             if cta % 2 == 0 {
                 (0..PAGE).for_each(|line| _ = warp.read([cta / 2 * PAGE + line]));
             }
         })
     });
     let kernels = (0..3).map(|kernel| Kernel::new(Random(seed << 8 | kernel)).ctas());
-    Directed::new(std::iter::once(place.collect()).chain(kernels).collect())
+    DirectedProgram::new(std::iter::once(place.collect()).chain(kernels).collect())
 }

@@ -1,6 +1,6 @@
 //! `show counters`: prints the counters in a record.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
@@ -27,12 +27,16 @@ struct CounterDetails {
 
 impl Arguments {
     /// Prints the selected counters.
-    pub(super) fn execute(&self) -> Result<(), Failure> {
+    pub(super) fn execute(&self) -> Result<(), CommandFailure> {
         let told: Vec<CounterDetails> =
             COUNTERS.iter().filter(|counter| self.asks(counter)).map(CounterDetails::of).collect();
         if told.is_empty() {
             let reason = "no counter has it in its path or its name; without it, all are shown".to_owned();
-            return Err(Failure::Argument { flag: "counter", value: self.name.clone().unwrap_or_default(), reason });
+            return Err(CommandFailure::Argument {
+                flag: "counter",
+                value: self.name.clone().unwrap_or_default(),
+                reason,
+            });
         }
         show(self.json, &told, |colours| text(&told, colours))
     }

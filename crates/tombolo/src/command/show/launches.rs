@@ -1,7 +1,7 @@
 //! Requirements of a workload on a machine: its footprint relative to the L2s, and waves of CTAs per SM for each
 //! kernel.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::table::{Cell, Table};
 use serde::Serialize;
 use tombolo_design::scheduling::{CtaCut, Shape};
@@ -41,7 +41,7 @@ struct KernelLaunches {
 
 impl OnMachine {
     /// Computes the requirements of the workload on `machine`, with the input at the machine's scale.
-    pub(super) fn of(choice: &WorkloadChoice, machine: &MachineConfig) -> Result<OnMachine, Failure> {
+    pub(super) fn of(choice: &WorkloadChoice, machine: &MachineConfig) -> Result<OnMachine, CommandFailure> {
         let target = Target::of(machine);
         let arrays = choice.arrays(target.scale(), machine.topology.gpus)?;
         let footprint_bytes = arrays.iter().map(|(array, _)| array.bytes).sum();
@@ -84,11 +84,9 @@ impl OnMachine {
 }
 
 impl KernelLaunches {
-    fn of(machine: &MachineConfig, kernel: &KernelInfo, launches: u64) -> Result<KernelLaunches, Failure> {
-        let resident = residency(machine, kernel, machine.sm.warp_width).map_err(|message| Failure::Argument {
-            flag: "--machine",
-            value: machine.name.clone(),
-            reason: message,
+    fn of(machine: &MachineConfig, kernel: &KernelInfo, launches: u64) -> Result<KernelLaunches, CommandFailure> {
+        let resident = residency(machine, kernel, machine.sm.warp_width).map_err(|message| {
+            CommandFailure::Argument { flag: "--machine", value: machine.name.clone(), reason: message }
         })?;
         let shape = Shape::of(machine);
         let share = |module| CtaCut::Program.share(kernel, On::All, ModuleId(module), shape);

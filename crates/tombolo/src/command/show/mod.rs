@@ -7,7 +7,7 @@ mod schema;
 mod values;
 mod workload;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use std::process::ExitCode;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
@@ -43,7 +43,7 @@ enum Subject {
 
 impl Arguments {
     /// Prints the requested details to standard output.
-    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         match &self.what {
             Subject::Machine(arguments) => arguments.execute::<MachineConfig>()?,
             Subject::Design(arguments) => arguments.execute::<DesignConfig>()?,

@@ -1,6 +1,6 @@
 //! `show readings`: prints the default and the alternative readings of a paper.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
@@ -42,7 +42,7 @@ struct Setting {
 
 impl Arguments {
     /// Prints the readings.
-    pub(super) fn execute(&self) -> Result<(), Failure> {
+    pub(super) fn execute(&self) -> Result<(), CommandFailure> {
         let (_, known) = readings(&self.paper)?;
         let default = ReadingDetails {
             name: DEFAULT.to_owned(),

@@ -1,6 +1,6 @@
 //! `show schema`: prints the file format for editors.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::show;
 use crate::schema::schema;
 use tombolo_design::DesignConfig;
@@ -24,7 +24,7 @@ enum SchemaKind {
 
 impl Arguments {
     /// Prints the schema.
-    pub(super) fn execute(&self) -> Result<(), Failure> {
+    pub(super) fn execute(&self) -> Result<(), CommandFailure> {
         let schema = match self.of {
             SchemaKind::Machine => schema::<MachineConfig>(),
             SchemaKind::Design => schema::<DesignConfig>(),

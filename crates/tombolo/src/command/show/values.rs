@@ -1,6 +1,6 @@
 //! `show machine` and `show design`: prints every value and the value's source.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
@@ -80,7 +80,7 @@ struct ResolvedDescription {
 
 impl Arguments {
     /// Prints the values or the differences.
-    pub(super) fn execute<T: Described + Serialize>(&self) -> Result<(), Failure> {
+    pub(super) fn execute<T: Described + Serialize>(&self) -> Result<(), CommandFailure> {
         let one = ResolvedDescription::read::<T>(&self.name)?;
         let Some(other) = &self.diff else {
             let whole = one.whole(T::KIND);
@@ -92,7 +92,7 @@ impl Arguments {
 }
 
 impl ResolvedDescription {
-    fn read<T: Described + Serialize>(name: &str) -> Result<ResolvedDescription, Failure> {
+    fn read<T: Described + Serialize>(name: &str) -> Result<ResolvedDescription, CommandFailure> {
         let description = Description::<T>::named(name)?;
         let checked = serde_json::to_value(description.check()?).expect("its keys are strings");
         let name = checked["name"].as_str().unwrap_or(name).to_owned();

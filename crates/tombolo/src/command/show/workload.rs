@@ -1,7 +1,7 @@
 //! `show workload`: prints a workload's description, parameters, and memory footprint.
 
 use super::launches::OnMachine;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::hardware::scaled;
 use crate::output::show;
 use crate::table::{Cell, Look, Table};
@@ -77,11 +77,11 @@ struct ArrayDetails {
 
 impl Arguments {
     /// Prints the workload.
-    pub(super) fn execute(&self) -> Result<(), Failure> {
+    pub(super) fn execute(&self) -> Result<(), CommandFailure> {
         let asked = only(&self.name)?;
         let Some(workload) = asked.shipped() else {
             let reason = "a trace has no parameters and no arrays; `tombolo trace info` says what it holds".to_owned();
-            return Err(Failure::Argument { flag: "workload", value: self.name.clone(), reason });
+            return Err(CommandFailure::Argument { flag: "workload", value: self.name.clone(), reason });
         };
         let plain = only(workload.name())?;
         let mut footprints = vec![Footprint::of(&plain, Scale::FULL)?];
@@ -93,14 +93,14 @@ impl Arguments {
         show(self.json, &shown, |colours| shown.text(colours))
     }
 
-    fn on(&self, machine: &str, asked: &WorkloadChoice) -> Result<OnMachine, Failure> {
+    fn on(&self, machine: &str, asked: &WorkloadChoice) -> Result<OnMachine, CommandFailure> {
         let whole = tombolo_machine::machine(machine)?.check()?;
         OnMachine::of(asked, &scaled(self.scale.to_string().parse()?, &whole)?)
     }
 }
 
 impl Footprint {
-    fn of(choice: &WorkloadChoice, scale: Scale) -> Result<Footprint, Failure> {
+    fn of(choice: &WorkloadChoice, scale: Scale) -> Result<Footprint, CommandFailure> {
         let array = |(array, scaling): (ArrayInfo, Scaling)| ArrayDetails {
             name: array.name,
             bytes: array.bytes,
@@ -132,7 +132,7 @@ impl WorkloadDetails {
             description: workload.about(),
             source: workload.source(),
             nonlinear: workload.nonlinear(),
-            cut_by_gpus: workload.cut_by_gpus(),
+            cut_by_gpus: workload.partitioned_by_gpus(),
             parameters: workload.parameters().iter().map(parameter).collect(),
             footprints,
             on_machine,

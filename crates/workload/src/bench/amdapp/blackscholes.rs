@@ -8,7 +8,7 @@ use super::square_grid::{SquareGrid, fit_square};
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
@@ -40,7 +40,7 @@ const SLOPE: f64 = 0.231_641_9;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "samples",
-    kind: Kind::Count { low: 1, high: 1 << 30 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 30 },
     default: "2097152",
     about: "options, 4-byte floats, before rounding, at scale 1; scales",
     source: "UMH, Table I: 2097152, of which the sample makes 1048576",
@@ -53,11 +53,11 @@ pub(crate) static BLACKSCHOLES: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), BlackScholes; UMH, Table I",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Options {
+struct EuropeanOptions {
     draws: Array<f32>,
     call: Array<f32>,
     put: Array<f32>,
@@ -70,7 +70,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let options = VECTOR * width * width;
     check_indices(name, options, "options")?;
     let mut array = |name| memory.array(name, options, Scaling::Scales);
-    Ok(Box::new(Options {
+    Ok(Box::new(EuropeanOptions {
         draws: array("draws"),
         call: array("call"),
         put: array("put"),
@@ -100,7 +100,7 @@ fn below(x: f32) -> f32 {
     if x < 0.0 { above } else { 1.0 - above }
 }
 
-impl Options {
+impl EuropeanOptions {
     fn kernel(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             ADDRESS.alone(warp);
@@ -141,7 +141,7 @@ impl Options {
     }
 }
 
-impl Instance for Options {
+impl Instance for EuropeanOptions {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.draws, |index| self.draw(index));
     }

@@ -10,7 +10,7 @@ use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 use std::f64::consts::PI;
@@ -32,14 +32,14 @@ const SECOND: InstructionCounts = InstructionCounts { fp32: 1, int: 3, other: 0,
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "1024",
         about: "columns of the matrices of 4-byte floats, at scale 1; scale by the root, to whole blocks of 8",
         source: "UMH, Table I: 1024 x 1024",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "1024",
         about: "rows of the matrices, at scale 1; scale by the root, to whole blocks of 8",
         source: "UMH, Table I: 1024 x 1024",
@@ -53,11 +53,11 @@ pub(crate) static DCT: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), DCT; UMH, Table I",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Blocks {
+struct ImageBlocks {
     /// `[row][column]`.
     input: Array<f32>,
     /// `[row][column]`.
@@ -75,7 +75,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     };
     let (columns, rows) = (side("columns"), side("rows"));
     check_indices(name, columns * rows, "elements")?;
-    Ok(Box::new(Blocks {
+    Ok(Box::new(ImageBlocks {
         input: memory.array("input", columns * rows, Scaling::Scales),
         output: memory.array("output", columns * rows, Scaling::Scales),
         table: memory.array("cosines", BLOCK as u64, Scaling::Fixed),
@@ -90,7 +90,7 @@ fn cosine(sample: usize, frequency: usize) -> f64 {
     factor / 2.0 * ((2 * sample + 1) as f64 * frequency as f64 * PI / 16.0).cos()
 }
 
-impl Blocks {
+impl ImageBlocks {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let [left, top] = self.grid.corner(cta.index());
         let width = self.grid.width;
@@ -130,7 +130,7 @@ impl Blocks {
     }
 }
 
-impl Instance for Blocks {
+impl Instance for ImageBlocks {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input, |index| self.start(index));
         let side = SIDE as u64;

@@ -12,7 +12,7 @@ use super::instruction_counts::InstructionCounts;
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 use std::f32::consts::SQRT_2;
@@ -39,7 +39,7 @@ const AVERAGE: InstructionCounts = InstructionCounts { fp32: 2, int: 0, other: 0
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "length",
-    kind: Kind::Count { low: 2, high: LONGEST },
+    kind: ParameterKind::Count { low: 2, high: LONGEST },
     default: "2097152",
     about: "elements of the signal, 4-byte floats, at scale 1; scales, to a power of two up to 8388608",
     source: "UMH, Table I: 2097152",
@@ -52,7 +52,7 @@ pub(crate) static DWTHAAR1D: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), DwtHaar1D; UMH, Table I",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -7,10 +7,10 @@
 //! sample.
 
 use crate::bench::benchmark::Benchmark;
-use crate::bench::reference::{equal, shorten};
+use crate::bench::reference::{equal, floyd_warshall_pass};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -21,7 +21,7 @@ const LONGEST: u64 = 200;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "nodes",
-    kind: Kind::Count { low: 1, high: MOST },
+    kind: ParameterKind::Count { low: 1, high: MOST },
     default: "256",
     about: "nodes, at scale 1; scales by the root, to a power of two up to 512",
     source: "UMH, Table I (FW); powers of two: FloydWarshall.cpp, setup",
@@ -34,11 +34,11 @@ pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), FloydWarshall; UMH, Table I (FW)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
-struct ShortestPaths {
+struct AllPairsPaths {
     distance: Array<u32>,
     path: Array<u32>,
     nodes: i32,
@@ -51,10 +51,10 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let nodes = request.fit("nodes", wanted, taken, &format!("powers of two up to {MOST}"));
     let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
     let (distance, path) = (matrix("distance"), matrix("path"));
-    Ok(Box::new(ShortestPaths { distance, path, nodes: nodes as i32, seed: request.seed }))
+    Ok(Box::new(AllPairsPaths { distance, path, nodes: nodes as i32, seed: request.seed }))
 }
 
-impl ShortestPaths {
+impl AllPairsPaths {
     fn kernel(&self, cta: &mut Cta<'_>, k: i32) {
         let (nodes, row) = (self.nodes, cta.index() as i32);
         cta.each_warp(|warp| {
@@ -90,7 +90,7 @@ impl ShortestPaths {
     }
 }
 
-impl Instance for ShortestPaths {
+impl Instance for AllPairsPaths {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.distance, |index| self.edge(index));
         memory.fill(self.path, |index| self.row(index));
@@ -117,7 +117,7 @@ impl Instance for ShortestPaths {
         let mut distance: Vec<u32> = indices.clone().map(|index| self.edge(index)).collect();
         let mut path: Vec<u32> = indices.map(|index| self.row(index)).collect();
         for k in 0..nodes {
-            shorten((&mut distance, &mut path), nodes, k, k as u32);
+            floyd_warshall_pass((&mut distance, &mut path), nodes, k, k as u32);
         }
         equal("distance", &memory.to_vec(self.distance), &distance)?;
         equal("node between", &memory.to_vec(self.path), &path)

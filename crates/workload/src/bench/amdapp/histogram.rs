@@ -8,7 +8,7 @@ use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::collections::VecDeque;
@@ -51,14 +51,14 @@ const STORE: [InstructionCounts; 2] = [
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "2048",
         about: "columns of the matrix of 4-byte words; whole multiples of 256, rounded down",
         source: "UMH, Table I: 2048 x 2048",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "2048",
         about: "rows of the matrix, at scale 1; scale, to whole multiples of 128, rounded down",
         source: "UMH, Table I: 2048 x 2048",
@@ -72,7 +72,7 @@ pub(crate) static HISTOGRAM: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), Histogram; UMH, Table I",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 

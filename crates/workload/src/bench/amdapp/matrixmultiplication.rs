@@ -10,7 +10,7 @@
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::array::from_fn;
@@ -27,14 +27,14 @@ const REGISTERS: [u32; 2] = [79, 69];
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "1024",
         about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 32",
         source: "UMH, Table I (MM): 1024x1024x1024; tiles: MatrixMultiplication.cpp, setup",
     },
     Parameter {
         name: "scratchpad",
-        kind: Kind::Flag,
+        kind: ParameterKind::Flag,
         default: "yes",
         about: "whether tiles of A are staged in the scratchpad",
         source: "MatrixMultiplication.cpp, setupCL: where the device has one",
@@ -48,14 +48,14 @@ pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MatrixMultiplication; UMH, Table I (MM)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
 /// Vectors from four rows: `[row][column]`.
 type RowVectors = [[Lanes<f32>; VECTOR]; VECTOR];
 
-struct Matrices {
+struct MatrixProduct {
     a: Array<f32>,
     b: Array<f32>,
     c: Array<f32>,
@@ -70,7 +70,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
     let [a, b, c] = ["a", "b", "c"].map(&mut matrix);
     let scratchpad = request.values.flag("scratchpad");
-    Ok(Box::new(Matrices { a, b, c, side: side as i32, scratchpad, seed: request.seed }))
+    Ok(Box::new(MatrixProduct { a, b, c, side: side as i32, scratchpad, seed: request.seed }))
 }
 
 /// A thread's column and row in its CTA.
@@ -91,7 +91,7 @@ fn multiply(warp: &mut Warp<'_>, sums: &mut RowVectors, a: RowVectors, b: RowVec
     }
 }
 
-impl Matrices {
+impl MatrixProduct {
     /// First column and row of the CTA's tile.
     fn corner(&self, cta: u32) -> (i32, i32) {
         let tiles = self.side / TILE;
@@ -177,7 +177,7 @@ impl Matrices {
     }
 }
 
-impl Instance for Matrices {
+impl Instance for MatrixProduct {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.a, |index| noise::unit(self.seed, index));
         memory.fill(self.b, |index| noise::unit(!self.seed, index));

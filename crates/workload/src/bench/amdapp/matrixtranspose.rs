@@ -8,7 +8,7 @@ use super::square_grid::SquareGrid;
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Cta, Grid, Memory, Scaling, Shared};
 
@@ -28,7 +28,7 @@ const STORE: InstructionCounts = InstructionCounts { fp32: 0, int: 5, other: 0, 
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "side",
-    kind: Kind::Count { low: 1, high: 1 << 16 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 16 },
     default: "1024",
     about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 16",
     source: "UMH, Table I: 1024 x 1024",
@@ -41,11 +41,11 @@ pub(crate) static MATRIXTRANSPOSE: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MatrixTranspose; UMH, Table I",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Matrices {
+struct MatrixTranspose {
     /// `[row][column]`.
     input: Array<f32>,
     /// `[column][row]`.
@@ -59,10 +59,10 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     check_indices(name, side * side, "elements")?;
     let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
     let grid = SquareGrid { width: side as i32, side: SIDE };
-    Ok(Box::new(Matrices { input: matrix("input"), output: matrix("output"), grid, seed: request.seed }))
+    Ok(Box::new(MatrixTranspose { input: matrix("input"), output: matrix("output"), grid, seed: request.seed }))
 }
 
-impl Matrices {
+impl MatrixTranspose {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let mut tile: Shared<f32> = cta.shared(TILE);
         cta.each_warp(|warp| {
@@ -88,7 +88,7 @@ impl Matrices {
     }
 }
 
-impl Instance for Matrices {
+impl Instance for MatrixTranspose {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input, |index| self.start(index));
     }

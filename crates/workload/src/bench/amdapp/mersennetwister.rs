@@ -9,7 +9,7 @@ use super::square_grid::{SquareGrid, fit_square};
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 use std::array::from_fn;
@@ -48,14 +48,14 @@ const SECOND: InstructionCounts = InstructionCounts { fp32: 240, int: 30, other:
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "randoms",
-        kind: Kind::Count { low: 1, high: 1 << 28 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 28 },
         default: "131072",
         about: "seeds, 4-byte words, before rounding, at scale 1; scales",
         source: "UMH, Table I: 131072 x 4, the first, of which the sample makes 262144",
     },
     Parameter {
         name: "factor",
-        kind: Kind::Choice(&["2", "4", "6", "8"]),
+        kind: ParameterKind::Choice(&["2", "4", "6", "8"]),
         default: "4",
         about: "numbers made of each seed",
         source: "UMH, Table I: 131072 x 4, the second",
@@ -69,7 +69,7 @@ pub(crate) static MERSENNETWISTER: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MersenneTwister; UMH, Table I",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -12,7 +12,7 @@ use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ const AHEAD_COUNTERS: i32 = 16;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "elements",
-    kind: Kind::Count { low: 1, high: 1 << 28 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 28 },
     default: "2097152",
     about: "elements, 4-byte integers, at scale 1; scales, to a power of two from 16384",
     source: "UMH, Table I (RS); powers of two: RadixSort.cpp, setupRadixSort",
@@ -45,7 +45,7 @@ pub(crate) static RADIXSORT: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), RadixSort; UMH, Table I (RS)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 

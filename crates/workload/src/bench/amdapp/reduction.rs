@@ -9,7 +9,7 @@ use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,7 +25,7 @@ const BOUND: u64 = 6;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "elements",
-    kind: Kind::Count { low: 1, high: 1 << 30 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 30 },
     default: "2097152",
     about: "elements, 4-byte integers, at scale 1; scales, to whole multiples of 1024",
     source: "UMH, Table I (RD); multiples: Reduction.cpp, setupReduction",
@@ -38,7 +38,7 @@ pub(crate) static REDUCTION: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), Reduction; UMH, Table I (RD)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

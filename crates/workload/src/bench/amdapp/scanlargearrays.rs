@@ -7,7 +7,7 @@
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
@@ -20,7 +20,7 @@ const LARGEST: u64 = 255;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "elements",
-    kind: Kind::Count { low: 1, high: 1 << 28 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 28 },
     default: "2097152",
     about: "elements, 4-byte floats, at scale 1; scales, to a power of two from 512",
     source: "UMH, Table I (SLA); powers of two: ScanLargeArrays.cpp, setup",
@@ -33,7 +33,7 @@ pub(crate) static SCANLARGEARRAYS: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), ScanLargeArrays; UMH, Table I (SLA)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -9,7 +9,7 @@ use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -21,14 +21,14 @@ const BOUND: u64 = 256;
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 16, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 14 },
         default: "512",
         about: "columns and rows of the image of 4-byte integers, at scale 1; scales by the root, to powers of two",
         source: "UMH, Table I (SC): 512x512; powers of two: SimpleConvolution.cpp, setup",
     },
     Parameter {
         name: "mask",
-        kind: Kind::Count { low: 1, high: 63 },
+        kind: ParameterKind::Count { low: 1, high: 63 },
         default: "16",
         about: "side of the mask of 4-byte floats",
         source: "UMH, 6.1.3: a mask of 16x16",
@@ -42,11 +42,11 @@ pub(crate) static SIMPLECONVOLUTION: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), SimpleConvolution; UMH, Table I (SC)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Image {
+struct MaskConvolution {
     input: Array<u32>,
     mask: Array<f32>,
     output: Array<u32>,
@@ -66,7 +66,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let columns = 1 << pixels.ilog2().div_ceil(2);
     let rule = "powers of two, with half as many rows where pixels are no square";
     request.fit("side", request.scale.side_of(side), columns, rule);
-    Ok(Box::new(Image {
+    Ok(Box::new(MaskConvolution {
         input: memory.array("input", pixels, Scaling::Scales),
         mask: memory.array("mask", mask * mask, Scaling::Fixed),
         output: memory.array("output", pixels, Scaling::Scales),
@@ -84,7 +84,7 @@ fn window(at: Lanes<i32>, reach: i32, length: i32) -> (Lanes<i32>, Lanes<u32>) {
     (first, (last - first + 1).cast())
 }
 
-impl Image {
+impl MaskConvolution {
     /// Window pixels to each side of the centre.
     fn reach(&self) -> i32 {
         (self.side - 1) / 2
@@ -147,7 +147,7 @@ impl Image {
     }
 }
 
-impl Instance for Image {
+impl Instance for MaskConvolution {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input, |index| self.pixel(index));
         memory.fill(self.mask, |index| self.weight(index));

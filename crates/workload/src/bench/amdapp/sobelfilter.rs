@@ -8,7 +8,7 @@ use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
@@ -20,21 +20,21 @@ const COMPONENTS: usize = 4;
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "width",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "1024",
         about: "pixels of a row, in whole multiples of 256; does not scale, so that vertical neighbours stay as many CTAs apart",
         source: "UMH, Table I (SF): 1024x768x3",
     },
     Parameter {
         name: "height",
-        kind: Kind::Count { low: 1, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 20 },
         default: "768",
         about: "rows of the image of 4-byte pixels, at scale 1; scales",
         source: "UMH, Table I (SF): 1024x768x3",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "3",
         about: "launches over the same image",
         source: "UMH, Table I (SF): 1024x768x3, the third, for the table calls it iterative and a pixel has four bytes",
@@ -48,11 +48,11 @@ pub(crate) static SOBELFILTER: Benchmark = Benchmark {
     source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), SobelFilter; UMH, Table I (SF)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Image {
+struct SobelFilter {
     input: Array<u32>,
     output: Array<u32>,
     width: i32,
@@ -66,7 +66,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let height = request.scale.of(request.values.count("height"));
     check_indices(name, width * height, "pixels")?;
     let mut image = |name| memory.array(name, width * height, Scaling::Scales);
-    Ok(Box::new(Image {
+    Ok(Box::new(SobelFilter {
         input: image("input"),
         output: image("output"),
         width: width as i32,
@@ -89,7 +89,7 @@ fn component(pixel: u32, index: usize) -> f32 {
     f32::from(pixel.to_le_bytes()[index])
 }
 
-impl Image {
+impl SobelFilter {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let (width, height, across) = (self.width, self.height, self.width / THREADS as i32);
         let (left, y) = (cta.index() as i32 % across * THREADS as i32, cta.index() as i32 / across);
@@ -137,7 +137,7 @@ impl Image {
     }
 }
 
-impl Instance for Image {
+impl Instance for SobelFilter {
     /// The host clears the output, because no kernel writes its border.
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input, |index| self.pixel(index));

@@ -6,7 +6,7 @@
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Number, Scaling};
 
@@ -16,28 +16,28 @@ const FACTOR: f64 = 0.4;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "elements",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "524288",
         about: "elements of each of three arrays, at scale 1; scales",
         source: "CPElide, Table II: 524288",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "1",
         about: "times that the four kernels are launched",
         source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp: one; BabelStream runs 100",
     },
     Parameter {
         name: "type",
-        kind: Kind::Choice(&["float", "double"]),
+        kind: ParameterKind::Choice(&["float", "double"]),
         default: "float",
         about: "type of an element: float has 4 bytes, double 8",
         source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp: float; BabelStream runs double",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["256", "512", "1024"]),
+        kind: ParameterKind::Choice(&["256", "512", "1024"]),
         default: "256",
         about: "threads of a CTA",
         source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp (`TBSIZE`); BabelStream has 1024",
@@ -51,7 +51,7 @@ pub(crate) static BABELSTREAM: Benchmark = Benchmark {
     source: "BabelStream (UoB-HPC/BabelStream), in its HIP port of hal-uw/gem5-bmks-micro24; CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -59,8 +59,8 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let elements = request.scale.of(request.values.count("elements"));
     check_indices(name, elements, "elements")?;
     Ok(match request.values.text("type") {
-        "double" => Box::new(Arrays::<f64>::new(elements, request, memory)),
-        _ => Box::new(Arrays::<f32>::new(elements, request, memory)),
+        "double" => Box::new(StreamArrays::<f64>::new(elements, request, memory)),
+        _ => Box::new(StreamArrays::<f32>::new(elements, request, memory)),
     })
 }
 
@@ -104,7 +104,7 @@ impl Real for f64 {
     }
 }
 
-struct Arrays<T> {
+struct StreamArrays<T> {
     a: Array<T>,
     b: Array<T>,
     c: Array<T>,
@@ -112,11 +112,11 @@ struct Arrays<T> {
     threads: u32,
 }
 
-impl<T: Real> Arrays<T> {
-    fn new(elements: u64, request: &Request, memory: &mut Memory) -> Arrays<T> {
+impl<T: Real> StreamArrays<T> {
+    fn new(elements: u64, request: &Request, memory: &mut Memory) -> StreamArrays<T> {
         let mut array = |name| memory.array(name, elements, Scaling::Scales);
         let (iterations, threads) = (request.values.count("iterations"), request.values.count("threads") as u32);
-        Arrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }
+        StreamArrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }
     }
 
     /// Applies `formula` to each element of `inputs` and stores the result; `operations` is the formula's arithmetic
@@ -149,7 +149,7 @@ impl<T: Real> Arrays<T> {
     }
 }
 
-impl<T: Real> Instance for Arrays<T> {
+impl<T: Real> Instance for StreamArrays<T> {
     fn fill(&self, memory: &Memory) {
         for array in [self.a, self.b, self.c] {
             memory.fill(array, |index| T::nearest(Self::start(index)));
@@ -157,7 +157,7 @@ impl<T: Real> Instance for Arrays<T> {
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
-        let Arrays { a, b, c, .. } = *self;
+        let StreamArrays { a, b, c, .. } = *self;
         for array in [a, b, c] {
             host.copy_to_device(array);
         }

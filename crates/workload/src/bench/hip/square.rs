@@ -5,35 +5,35 @@
 
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "elements",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "524288",
         about: "elements of each of two arrays of 4-byte floats, at scale 1; scales",
         source: "CPElide, Table II: 524288 1 2 2048 256, the first",
     },
     Parameter {
         name: "launches",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "2",
         about: "launches",
         source: "CPElide, Table II, the third; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`numKernels`)",
     },
     Parameter {
         name: "ctas",
-        kind: Kind::Count { low: 1, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 24 },
         default: "2048",
         about: "CTAs, at scale 1; scales, so that a thread keeps its elements",
         source: "CPElide, Table II, the fourth; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`blocks`)",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["64", "128", "256", "512", "1024"]),
+        kind: ParameterKind::Choice(&["64", "128", "256", "512", "1024"]),
         default: "256",
         about: "threads of a CTA",
         source: "CPElide, Table II, the last; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`threadsPerBlock`)",
@@ -47,7 +47,7 @@ pub(crate) static SQUARE: Benchmark = Benchmark {
     source: "HIP-Examples square (ROCm/HIP-Examples), as of hal-uw/gem5-bmks-micro24; CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

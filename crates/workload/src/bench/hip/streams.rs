@@ -6,7 +6,7 @@
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling, Shared};
 use tombolo_types::{GpuId, ModuleId, On};
@@ -21,28 +21,28 @@ const SAMPLE: &str = "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp";
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "streams",
-        kind: Kind::Count { low: 1, high: MOST_STREAMS },
+        kind: ParameterKind::Count { low: 1, high: MOST_STREAMS },
         default: "2",
         about: "streams, each with two matrices of its own",
         source: "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp (`num_streams`)",
     },
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "32",
         about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole blocks of 4",
         source: "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp (`WIDTH`)",
     },
     Parameter {
         name: "launches",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "1",
         about: "launches of a stream: each transposes what the one before wrote",
         source: SAMPLE,
     },
     Parameter {
         name: "devices",
-        kind: Kind::Choice(&["all", "modules", "gpus"]),
+        kind: ParameterKind::Choice(&["all", "modules", "gpus"]),
         default: "all",
         about: "where streams run: each on the whole machine, or on the module or the GPU of its number",
         source: "the sample has one device; CPElide, section III, binds streams to chiplets (`hipSetDevice`)",
@@ -56,7 +56,7 @@ pub(crate) static STREAMS: Benchmark = Benchmark {
     source: SAMPLE,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -68,7 +68,7 @@ enum Devices {
     Gpus,
 }
 
-struct Matrices {
+struct StreamTransposes {
     /// The pair of matrices per stream; each launch reads from the first or the second and writes to the other.
     pairs: Vec<[Array<f32>; 2]>,
     side: i32,
@@ -86,7 +86,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         _ => Devices::All,
     };
     let mut matrix = |stream: u64, which| memory.array(&format!("{which}{stream}"), side * side, Scaling::Scales);
-    Ok(Box::new(Matrices {
+    Ok(Box::new(StreamTransposes {
         pairs: (0..request.values.count("streams"))
             .map(|stream| ["in", "out"].map(|which| matrix(stream, which)))
             .collect(),
@@ -97,7 +97,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-impl Matrices {
+impl StreamTransposes {
     fn kernel(&self, cta: &mut Cta<'_>, [from, to]: [Array<f32>; 2]) {
         let blocks = self.side / BLOCK;
         let (bx, by) = (cta.index() as i32 % blocks, cta.index() as i32 / blocks);
@@ -130,7 +130,7 @@ impl Matrices {
     }
 }
 
-impl Instance for Matrices {
+impl Instance for StreamTransposes {
     fn fill(&self, memory: &Memory) {
         for (stream, [input, _]) in self.pairs.iter().enumerate() {
             memory.fill(*input, |index| self.start(stream, index));

@@ -12,17 +12,17 @@ mod hierarchy;
 mod operator;
 mod setup;
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
-use crate::bench::cells::Cells;
-use crate::bench::reference::agree;
+use crate::bench::benchmark::{ADDRESS, Benchmark, require};
+use crate::bench::cell_grid::CellGrid;
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Backing, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 use hierarchy::{AmgLevel, Hierarchy};
 use operator::Operator;
-use setup::{Reference, Values, setup};
+use setup::{OperatorValues, ReferenceSolver, setup};
 
 /// Threads per CTA. Source: assumed, the usual size.
 const THREADS: u32 = 256;
@@ -33,35 +33,35 @@ const GROUP: i32 = 8;
 static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 2, high: 512 },
+        kind: ParameterKind::Count { low: 2, high: 512 },
         default: "201",
         about: "unknowns along x, at scale 1; scales by the root",
         source: "NUMA-GPU, Table 2: with y and z 3744 MB",
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 2, high: 512 },
+        kind: ParameterKind::Count { low: 2, high: 512 },
         default: "201",
         about: "unknowns along y, at scale 1; scales by the root",
         source: "NUMA-GPU, Table 2, as x",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 2, high: 512 },
+        kind: ParameterKind::Count { low: 2, high: 512 },
         default: "201",
         about: "unknowns along z; does not scale, because modules share planes of z",
         source: "NUMA-GPU, Table 2, as x",
     },
     Parameter {
         name: "cycles",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "1",
         about: "V-cycles, of one sweep on the way down and one on the way up",
         source: "hypre's manual (BoomerAMG as a preconditioner): one cycle an iteration of the solver",
     },
     Parameter {
         name: "bottom",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "8",
         about: "sweeps on the coarsest level",
         source: "assumed, in place of an elimination of its at most 64 unknowns",
@@ -76,7 +76,7 @@ pub(crate) static AMG: Benchmark = Benchmark {
     source: "AMG (CORAL), problem 1, with hypre's options for GPUs; NUMA-GPU, Table 2 (HPC-AMG)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -89,7 +89,7 @@ struct Csr {
     values: Array<f64>,
 }
 
-struct Solver {
+struct MultigridSolver {
     hierarchy: Hierarchy,
     matrix: Csr,
     prolongation: Csr,
@@ -107,8 +107,8 @@ struct Solver {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name);
     let (x, y, z) = (request.scale.side_of(count("x")), request.scale.side_of(count("y")), count("z"));
-    demand(name, x * y * z * 56 <= i32::MAX as u64, || format!("matrices of {x} × {y} × {z} rows exceed 2^31 - 1"))?;
-    let hierarchy = Hierarchy::new(Cells { x: x as i32, y: y as i32, z: z as i32 });
+    require(name, x * y * z * 56 <= i32::MAX as u64, || format!("matrices of {x} × {y} × {z} rows exceed 2^31 - 1"))?;
+    let hierarchy = Hierarchy::new(CellGrid { x: x as i32, y: y as i32, z: z as i32 });
     let transfers = || hierarchy.levels.iter().filter_map(|level| level.transfer.as_ref());
     let matrices = Hierarchy::extent(hierarchy.levels.iter().map(|level| &level.matrix));
     let prolongations = Hierarchy::extent(transfers().map(|transfer| &transfer.prolongation));
@@ -121,7 +121,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let (matrix, prolongation, restriction) =
         (csr("matrix", matrices), csr("prolongation", prolongations), csr("restriction", restrictions));
     let mut vector = |name| memory.array(name, matrices.0, Scaling::Scales);
-    Ok(Box::new(Solver {
+    Ok(Box::new(MultigridSolver {
         matrix,
         prolongation,
         restriction,
@@ -138,7 +138,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 
 type RecordResult = Result<(), RecordError>;
 
-impl Solver {
+impl MultigridSolver {
     /// Runs `body` with one thread for each row in a level.
     fn each(
         &self,
@@ -280,12 +280,12 @@ impl Solver {
     }
 }
 
-impl Instance for Solver {
+impl Instance for MultigridSolver {
     fn fill(&self, memory: &Memory) {
         let has_contents = memory.backing() == Backing::Real;
         let all = if has_contents { setup(&self.hierarchy) } else { Vec::new() };
         for (depth, level) in self.hierarchy.levels.iter().enumerate() {
-            let of = |values: fn(&Values) -> &Vec<f64>| all.get(depth).map_or(&[][..], |level| values(level));
+            let of = |values: fn(&OperatorValues) -> &Vec<f64>| all.get(depth).map_or(&[][..], |level| values(level));
             Self::fill_operator(memory, self.matrix, &level.matrix, of(|values| &values.matrix));
             let (first, rows) = (level.matrix.first_row() as u64, level.matrix.rows() as u64);
             let norms = of(|values| &values.norms);
@@ -315,8 +315,8 @@ impl Instance for Solver {
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let rows = self.hierarchy.levels[0].matrix.rows() as usize;
         let right: Vec<f64> = (0..rows as u64).map(|row| self.start(row)).collect();
-        let (reference, mut x) = (Reference::new(&self.hierarchy), vec![0.0; rows]);
+        let (reference, mut x) = (ReferenceSolver::new(&self.hierarchy), vec![0.0; rows]);
         (0..self.cycles).for_each(|_| reference.cycle(0, &mut x, &right, self.bottom));
-        agree("x", &memory.to_vec(self.x)[..rows], &x)
+        compare_f64("x", &memory.to_vec(self.x)[..rows], &x)
     }
 }

@@ -11,11 +11,11 @@ mod force;
 
 use self::atom_list::AtomList;
 use crate::bench::benchmark::Benchmark;
-use crate::bench::cells::Cells;
-use crate::bench::reference::agree;
+use crate::bench::cell_grid::CellGrid;
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
@@ -41,49 +41,49 @@ const BASIS: [[f64; 3]; 4] = [[0.25, 0.25, 0.25], [0.25, 0.75, 0.75], [0.75, 0.2
 static PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 4, high: 1 << 10 },
+        kind: ParameterKind::Count { low: 4, high: 1 << 10 },
         default: "49",
         about: "unit cells of four atoms along x, at scale 1; scales by the root, at least 4",
         source: "HMG Table III: CoMD-xyz49",
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 4, high: 1 << 10 },
+        kind: ParameterKind::Count { low: 4, high: 1 << 10 },
         default: "49",
         about: "unit cells along y, at scale 1; scales by the root, at least 4",
         source: "HMG Table III: CoMD-xyz49",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 4, high: 1 << 10 },
+        kind: ParameterKind::Count { low: 4, high: 1 << 10 },
         default: "49",
         about: "unit cells along z; does not scale, because modules share planes of z",
         source: "HMG Table III: CoMD-xyz49",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "2",
         about: "time steps",
         source: "assumed: CoMD runs 100, all alike",
     },
     Parameter {
         name: "femtoseconds",
-        kind: Kind::Count { low: 1, high: 20 },
+        kind: ParameterKind::Count { low: 1, high: 20 },
         default: "1",
         about: "length of a time step in fs",
         source: "CoMD, `--dt`",
     },
     Parameter {
         name: "mapping",
-        kind: Kind::Choice(&["slot", "thread", "warp"]),
+        kind: ParameterKind::Choice(&["slot", "thread", "warp"]),
         default: "slot",
         about: "a thread a slot of a cell; a thread an atom of a list; a warp an atom, a thread where atoms only move",
         source: "CoMD's CUDA version: `cta_cell`, `thread_atom`, `warp_atom`",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "480", "512", "1024"]),
+        kind: ParameterKind::Choice(&["128", "256", "480", "512", "1024"]),
         default: "128",
         about: "threads of a CTA of kernels over slots; where atoms are listed, of the force kernel alone",
         source: "assumed; CoMD's CUDA version runs the force kernel with 128",
@@ -97,7 +97,7 @@ pub(crate) static COMD: Benchmark = Benchmark {
     source: "CoMD (ExMatEx), Lennard-Jones; HMG Table III (HPC_CoMD-xyz49); NUMA-GPU, Table 2 (HPC-CoMD, -Wa, -Ta)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -144,11 +144,11 @@ struct Simulation {
     /// Threads per CTA for a kernel over slots.
     threads: u32,
     /// Box dimensions in unit cells.
-    lattice: Cells,
+    lattice: CellGrid,
     /// Link cell grid without the halo.
-    inner: Cells,
+    inner: CellGrid,
     /// Link cells including the halo, one layer on each side.
-    outer: Cells,
+    outer: CellGrid,
     steps: u64,
     time: f64,
     seed: u64,
@@ -174,10 +174,10 @@ impl Simulation {
         let mut side = |name| request.fit_least(name, request.scale.side_of(request.values.count(name)), 4) as i32;
         let [x, y] = ["x", "y"].map(&mut side);
         let count = |name| request.values.count(name);
-        let lattice = Cells { x, y, z: count("z") as i32 };
+        let lattice = CellGrid { x, y, z: count("z") as i32 };
         let along = |units: i32| (f64::from(units) * LATTICE / CUTOFF) as i32;
-        let inner = Cells { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
-        let outer = Cells { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
+        let inner = CellGrid { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
+        let outer = CellGrid { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
         let cells = outer.x as u64 * outer.y as u64 * outer.z as u64;
         check_indices(COMD.name, cells * SLOTS as u64, "slots of link cells")?;
         let names = ["rx", "ry", "rz", "px", "py", "pz", "id", "species", "count"];
@@ -207,7 +207,7 @@ impl Simulation {
         [self.lattice.x, self.lattice.y, self.lattice.z].map(|units| f64::from(units) * LATTICE)
     }
 
-    fn sides(cells: Cells) -> [i32; 3] {
+    fn sides(cells: CellGrid) -> [i32; 3] {
         [cells.x, cells.y, cells.z]
     }
 
@@ -216,7 +216,7 @@ impl Simulation {
     fn each_slot(
         &self,
         cta: &mut Cta<'_>,
-        cells: Cells,
+        cells: CellGrid,
         corner: [i32; 3],
         body: impl Fn(&mut Warp<'_>, Lanes<i32>, [Lanes<i32>; 3], Lanes<i32>),
     ) {
@@ -224,7 +224,7 @@ impl Simulation {
             let thread = warp.compute(ComputeClass::Int, 2, warp.global_thread());
             let (cell, place) = (thread / SLOTS, thread % SLOTS);
             warp.when(cell.lt(cells.count()), |warp| {
-                let [x, y, z] = cells.places(warp, cell);
+                let [x, y, z] = cells.lane_coordinates(warp, cell);
                 let at = [x + corner[0], y + corner[1], z + corner[2]];
                 let cell = self.outer.indices(warp, at);
                 body(warp, cell * SLOTS + place, at, place);
@@ -233,7 +233,7 @@ impl Simulation {
     }
 
     /// Launch grid for a kernel over the slots in `cells`.
-    fn grid(&self, name: &str, cells: Cells) -> Grid {
+    fn grid(&self, name: &str, cells: CellGrid) -> Grid {
         let slots = cells.count() as u64 * SLOTS as u64;
         Grid::new(name, slots.div_ceil(u64::from(self.threads)), self.threads)
     }
@@ -325,7 +325,7 @@ impl Simulation {
             corner[later] = 1;
         }
         (size[axis], corner[axis]) = (2, 0);
-        let face = Cells { x: size[0], y: size[1], z: size[2] };
+        let face = CellGrid { x: size[0], y: size[1], z: size[2] };
         let (last, length) = (Self::sides(self.inner)[axis], self.lengths()[axis]);
         host.launch(self.grid("halo", face), |cta| {
             self.each_slot(cta, face, corner, |warp, _, at, place| {
@@ -357,7 +357,7 @@ impl Simulation {
     /// Initial position and momentum per atom, by id. The perfect lattice exerts no force.
     fn start(&self) -> Vec<[[f64; 3]; 2]> {
         let unit = |cell: i32, basis: usize| {
-            let place = self.lattice.place(cell);
+            let place = self.lattice.coordinates(cell);
             let id = cell as u64 * 4 + basis as u64;
             let position = [0, 1, 2].map(|axis| (f64::from(place[axis]) + BASIS[basis][axis]) * LATTICE);
             let speed = |axis| SPEED * f64::from(noise::unit(self.seed, 3 * id + axis));
@@ -451,7 +451,8 @@ impl Instance for Simulation {
         }
         let mut found = vec![[[f64::NAN; 3]; 2]; atoms.len()];
         let mut found_force = vec![[f64::NAN; 4]; atoms.len()];
-        for cell in (0..self.inner.count()).map(|cell| self.outer.index(self.inner.place(cell).map(|at| at + 1))) {
+        for cell in (0..self.inner.count()).map(|cell| self.outer.index(self.inner.coordinates(cell).map(|at| at + 1)))
+        {
             for place in 0..memory.read(self.atoms.count, cell as u64) {
                 let slot = cell as u64 * SLOTS as u64 + u64::from(place);
                 let read = |arrays: [Array<f64>; 3]| arrays.map(|array| memory.read(array, slot));
@@ -464,8 +465,8 @@ impl Instance for Simulation {
                 found_force[id] = [x, y, z, memory.read(self.energy, slot)];
             }
         }
-        agree("coordinate", found.as_flattened().as_flattened(), atoms.as_flattened().as_flattened())?;
-        agree("force or energy", found_force.as_flattened(), force.as_flattened())
+        compare_f64("coordinate", found.as_flattened().as_flattened(), atoms.as_flattened().as_flattened())?;
+        compare_f64("force or energy", found_force.as_flattened(), force.as_flattened())
     }
 }
 
@@ -496,7 +497,7 @@ mod tests {
         simulation.fill(&memory);
         let before = ids(&memory);
         simulation.run(&mut Host::new(&memory, &RecordOptions::default())).unwrap();
-        let inner = |cell: i32| simulation.outer.index(simulation.inner.place(cell).map(|at| at + 1)) as usize;
+        let inner = |cell: i32| simulation.outer.index(simulation.inner.coordinates(cell).map(|at| at + 1)) as usize;
         let after = ids(&memory);
         assert!((0..simulation.inner.count()).map(inner).any(|cell| before[cell] != after[cell]));
     }

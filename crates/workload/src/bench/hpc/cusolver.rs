@@ -5,11 +5,11 @@
 //! right loses the product between the two panel tiles in its row and column.
 
 use crate::bench::benchmark::Benchmark;
-use crate::bench::reference::agree;
+use crate::bench::reference::compare_f64;
 use crate::bench::scope::{SCOPE, scope};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use tombolo_types::{Order, Scope};
@@ -27,21 +27,21 @@ const MOST_TILES: u64 = 724;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "size",
-        kind: Kind::Count { low: 64, high: MOST_TILES * TILE as u64 },
+        kind: ParameterKind::Count { low: 64, high: MOST_TILES * TILE as u64 },
         default: "14592",
         about: "rows and columns of the matrix, at scale 1; scales by the root, to whole tiles of 64",
         source: "HMG Table III: 1.60 GB, as a square matrix of 8-byte floats",
     },
     Parameter {
         name: "panels",
-        kind: Kind::Count { low: 1, high: MOST_TILES },
+        kind: ParameterKind::Count { low: 1, high: MOST_TILES },
         default: "2",
         about: "panels that are factored, at most all",
         source: "assumed: all panels do the same to a shrinking matrix, and the second waits for the first",
     },
     Parameter {
         name: "ctas",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "512",
         about: "CTAs, at scale 1; scales with the SMs",
         source: "one for each of the 512 SMs of HMG's machine (Table II)",
@@ -56,7 +56,7 @@ pub(crate) static CUSOLVER: Benchmark = Benchmark {
     source: "cuSolver's dense factorisations (the routine is assumed: potrf); HMG Table III (cuSolver)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -328,7 +328,7 @@ impl Instance for Factorisation {
         let found = memory.to_vec(self.matrix);
         for (column, expected) in columns.iter().enumerate() {
             let below = &found[column * size + column..(column + 1) * size];
-            agree(&format!("below the diagonal of column {column}: element"), below, &expected[column..])?;
+            compare_f64(&format!("below the diagonal of column {column}: element"), below, &expected[column..])?;
         }
         Ok(())
     }

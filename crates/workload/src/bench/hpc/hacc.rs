@@ -16,7 +16,7 @@ use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 use std::array::from_fn;
@@ -45,7 +45,7 @@ const SUMS: Order = Order::relaxed(Scope::Gpu);
 
 const fn count(name: &'static str, default: &'static str, about: &'static str, low: u64, high: u64) -> Parameter {
     let source = "CPElide, Table II (HACC: 0.5 0.1 512 0.1 2 N 12 rcb), read by ForceTreeTest.cxx";
-    Parameter { name, kind: Kind::Count { low, high }, default, about, source }
+    Parameter { name, kind: ParameterKind::Count { low, high }, default, about, source }
 }
 
 static PARAMETERS: [Parameter; 4] = [
@@ -63,7 +63,7 @@ pub(crate) static HACC: Benchmark = Benchmark {
              halo-finder/src/RCBForceTree.cxx); CPElide, Table II (HACC)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

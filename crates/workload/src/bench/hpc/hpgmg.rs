@@ -12,11 +12,11 @@ mod host_solver;
 mod kernels;
 mod level;
 
-use crate::bench::benchmark::{Benchmark, demand};
-use crate::bench::reference::agree;
+use crate::bench::benchmark::{Benchmark, require};
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 use host_solver::{HostSolver, coefficient, inverse};
@@ -33,70 +33,70 @@ const OTHERS: [&str; 4] = ["alpha", "l1_inverse", "exact", "valid"];
 static PARAMETERS: [Parameter; 10] = [
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 4, high: 512 },
+        kind: ParameterKind::Count { low: 4, high: 512 },
         default: "128",
         about: "cells of a box along x, at scale 1; z, y and x are halved in turn until their product is scaled",
         source: "HPGMG-FV, `log2_box_dim` 7; eight such boxes reach the footprints of the papers",
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 4, high: 512 },
+        kind: ParameterKind::Count { low: 4, high: 512 },
         default: "128",
         about: "cells of a box along y, at scale 1; scales as x",
         source: "HPGMG-FV, boxes are cubes",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 4, high: 512 },
+        kind: ParameterKind::Count { low: 4, high: 512 },
         default: "128",
         about: "cells of a box along z, at scale 1; scales as x",
         source: "HPGMG-FV, boxes are cubes",
     },
     Parameter {
         name: "boxes",
-        kind: Kind::Count { low: 1, high: 8 },
+        kind: ParameterKind::Count { low: 1, high: 8 },
         default: "2",
         about: "boxes along each axis",
         source: "HPGMG-FV, `target_boxes_per_rank` 8, as its example jobs have",
     },
     Parameter {
         name: "align",
-        kind: Kind::Choice(&["4", "32"]),
+        kind: ParameterKind::Choice(&["4", "32"]),
         default: "4",
         about: "doubles that a row of a box is padded to a multiple of",
         source: "`BOX_ALIGN_JSTRIDE`: 4 in HPGMG-FV, 32 in hpgmg-cuda with unified memory",
     },
     Parameter {
         name: "vectors",
-        kind: Kind::Count { low: 8, high: 12 },
+        kind: ParameterKind::Count { low: 8, high: 12 },
         default: "8",
         about: "vectors of a level: eight that a solve touches, and others of the set-up",
         source: "`VECTORS_RESERVED`: 10 in HPGMG-FV, 12 in hpgmg-cuda; eight reach the 1.32 GB of HMG Table III",
     },
     Parameter {
         name: "smooths",
-        kind: Kind::Count { low: 1, high: 100 },
+        kind: ParameterKind::Count { low: 1, high: 100 },
         default: "3",
         about: "red-black sweeps before and after each correction",
         source: "HPGMG-FV, Gauss-Seidel (`NUM_SMOOTHS`), the default smoother",
     },
     Parameter {
         name: "cycle",
-        kind: Kind::Choice(&["F", "V"]),
+        kind: ParameterKind::Choice(&["F", "V"]),
         default: "F",
         about: "a solve: full multigrid, or one V-cycle",
         source: "HPGMG-FV, `--fv-cycle` (F)",
     },
     Parameter {
         name: "solves",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "1",
         about: "solves, each from zero",
         source: "assumed: all are alike",
     },
     Parameter {
         name: "host",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "10000",
         about: "cells of a level that the host still computes, at scale 1",
         source: "hpgmg-cuda, `build.sh` (`HOST_LEVEL_SIZE_THRESHOLD`)",
@@ -112,7 +112,7 @@ pub(crate) static HPGMG: Benchmark = Benchmark {
              (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -170,7 +170,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     check_indices(name, padded.iter().product::<u64>() * boxes.pow(3) * 2, "elements of a vector")?;
     let threshold = request.scale.of(count("host"));
     let levels = GridLevel::all(sides.map(|side| side as i32), boxes as i32, align as i32, threshold as i32);
-    demand(name, levels.len() > 1, || "a level of boxes that cannot be halved".to_owned())?;
+    require(name, levels.len() > 1, || "a level of boxes that cannot be halved".to_owned())?;
     let elements = levels.last().map_or(0, |level| level.end() as u64);
     let mut vector = |name| memory.array(name, elements, Scaling::Scales);
     let grids = Multigrid {
@@ -294,7 +294,7 @@ impl Multigrid {
         let (level, u) = (&self.levels[0], memory.to_vec(self.u[0]));
         let cells = level.cells();
         let at = |index| {
-            let (block, place) = level.owner(cells.place(index));
+            let (block, place) = level.owner(cells.coordinates(index));
             u[level.index(block, place) as usize]
         };
         (0..cells.count()).map(at).collect()
@@ -342,9 +342,9 @@ impl Instance for Multigrid {
         } else {
             plain.cycle(0)
         }
-        agree("solution", &self.solution(memory), plain.solution())?;
+        compare_f64("solution", &self.solution(memory), plain.solution())?;
         let norm = f64::from_bits(memory.read(self.norm, 0));
-        agree("norm", &[norm], &[plain.norm()])
+        compare_f64("norm", &[norm], &[plain.norm()])
     }
 }
 

@@ -22,9 +22,9 @@ mod regions;
 mod separate;
 
 use crate::bench::benchmark::{ADDRESS, Benchmark};
-use crate::bench::reference::agree;
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 use fused::Fused;
@@ -37,13 +37,19 @@ const SIDE: f64 = 1.125;
 const BLAST: f64 = 3.948_746e7;
 
 const fn steps(default: &'static str, source: &'static str) -> Parameter {
-    Parameter { name: "steps", kind: Kind::Count { low: 1, high: 100_000 }, default, about: "steps in time", source }
+    Parameter {
+        name: "steps",
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
+        default,
+        about: "steps in time",
+        source,
+    }
 }
 
 const fn side(default: &'static str, source: &'static str) -> Parameter {
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 2, high: 256 },
+        kind: ParameterKind::Count { low: 2, high: 256 },
         default,
         about: "elements along each side, at scale 1; x and y scale by the root, z does not, for modules share planes of z",
         source,
@@ -53,7 +59,7 @@ const fn side(default: &'static str, source: &'static str) -> Parameter {
 /// Parameter for the number of material regions.
 const REGIONS: Parameter = Parameter {
     name: "regions",
-    kind: Kind::Count { low: 1, high: 100 },
+    kind: ParameterKind::Count { low: 1, high: 100 },
     default: "11",
     about: "regions that the elements are dealt to in short runs; kernels walk elements region by region",
     source: "LULESH 2.0 (`-r`) and its CUDA port",
@@ -86,7 +92,7 @@ pub(crate) static LULESH: Benchmark = Benchmark {
     source: "LULESH 2.0 (LLNL-TR-641973), its CUDA port (e-ago/lulesh2-cuda-async); NUMA-GPU, Table 2 (HPC-Lulesh)",
     parameters: &STRUCTURED,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out: |name, request, memory| {
         let regions = request.values.count("regions") as i32;
         Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Rows, Some(regions))?))
@@ -101,7 +107,7 @@ pub(crate) static LULESH_UNSTRUCTURED: Benchmark = Benchmark {
              Table 2 (HPC-Lulesh-Unstruct)",
     parameters: &UNSTRUCTURED,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out: |name, request, memory| {
         let regions = request.values.count("regions") as i32;
         Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Shells, Some(regions))?))
@@ -115,7 +121,7 @@ pub(crate) static LULESH_HIP: Benchmark = Benchmark {
     source: "LULESH 1.0 (LLNL-TR-490254), its HIP port in gem5-resources; CPElide, Table II (Lulesh)",
     parameters: &HIP,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Rows, None)?)),
 };
 
@@ -338,18 +344,18 @@ impl Instance for Domain {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let mut reference = reference::Reference::new(self);
+        let mut reference = reference::ReferenceState::new(self);
         let mut step = self.first_step();
         for _ in 0..self.steps {
             step = physics::next_step(step, reference.step(step));
         }
         for axis in 0..3 {
-            agree("place", &memory.to_vec(self.place[axis]), &reference.place[axis])?;
-            agree("velocity", &memory.to_vec(self.velocity[axis]), &reference.velocity[axis])?;
+            compare_f64("place", &memory.to_vec(self.place[axis]), &reference.place[axis])?;
+            compare_f64("velocity", &memory.to_vec(self.velocity[axis]), &reference.velocity[axis])?;
         }
-        agree("energy", &memory.to_vec(self.energy), &reference.energy)?;
-        agree("pressure", &memory.to_vec(self.pressure), &reference.pressure)?;
-        agree("viscosity", &memory.to_vec(self.viscosity), &reference.viscosity)?;
-        agree("volume", &memory.to_vec(self.volume), &reference.volume)
+        compare_f64("energy", &memory.to_vec(self.energy), &reference.energy)?;
+        compare_f64("pressure", &memory.to_vec(self.pressure), &reference.pressure)?;
+        compare_f64("viscosity", &memory.to_vec(self.viscosity), &reference.viscosity)?;
+        compare_f64("volume", &memory.to_vec(self.volume), &reference.volume)
     }
 }

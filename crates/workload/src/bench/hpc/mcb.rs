@@ -6,10 +6,10 @@
 //!
 //! Tallies are integers, in units of 2^-20 particle weights, which makes sums independent of their order.
 
-use crate::bench::benchmark::{Benchmark, where_on};
+use crate::bench::benchmark::{Benchmark, map_active};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
@@ -32,21 +32,21 @@ const SUMS: Order = Order::relaxed(Scope::Sys);
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "particles",
-        kind: Kind::Count { low: 1, high: 1 << 26 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 26 },
         default: "1280000",
         about: "particles, at scale 1; scales",
         source: "NUMA-GPU, Table 2: 5001 CTAs of 256 threads, 162 MB",
     },
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 1, high: 1 << 13 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 13 },
         default: "400",
         about: "cells along each side of the mesh, at scale 1; scales by the root",
         source: "CORAL, MCB: `--nZonesX=400 --nZonesY=400`",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "1",
         about: "time steps",
         source: "assumed: all alike while particles are left",
@@ -60,7 +60,7 @@ pub(crate) static MCB: Benchmark = Benchmark {
     source: "MCB (LLNL, CORAL); NUMA-GPU, Table 2 (HPC-MCB); one energy group, analog absorption",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -304,7 +304,7 @@ impl Transport {
 
     /// Processes events until each lane's step ends.
     fn track(&self, warp: &mut Warp<'_>, particle: &mut Lanes<Particle>) {
-        let mut under_way = where_on(warp, |_| true);
+        let mut under_way = map_active(warp, |_| true);
         while warp.any(under_way) {
             warp.when(under_way, |warp| {
                 let cell = particle.map(|particle| self.cell(particle.cell));
@@ -312,7 +312,7 @@ impl Transport {
                 let opacity = warp.load(self.opacity, cell);
                 // Three distances with a division each, the flight, and random numbers for a collision.
                 let opacity = warp.compute(ComputeClass::Fp64, 60, opacity);
-                let moved = where_on(warp, |lane| {
+                let moved = map_active(warp, |lane| {
                     let mut moved = particle.lane(lane);
                     let segment = moved.advance(opacity.lane(lane), self.side);
                     (moved, segment)
@@ -348,7 +348,7 @@ impl Transport {
         let (random, optical) = (warp.load(self.random, at), warp.load(self.optical, at));
         let (reals, wholes) = (warp.compute(ComputeClass::Int, 0, reals), warp.compute(ComputeClass::Int, 4, wholes));
         let (random, optical) = warp.compute(ComputeClass::Int, 0, (random, optical));
-        where_on(warp, |lane| {
+        map_active(warp, |lane| {
             let [x, y, along_x, along_y, along_z, energy, weight, speed, _, age, path] =
                 reals.map(|field| field.lane(lane));
             let [cell, state, segments, collisions, _, _] = wholes.map(|field| field.lane(lane));

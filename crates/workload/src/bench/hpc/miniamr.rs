@@ -12,13 +12,13 @@ mod reference;
 
 use self::face::{BORDER, COARSER, FINER, GhostCells, KIND, PART, slot_of, words};
 use self::octree::{BlockPosition, MeshChange, Octree};
-use self::reference::Reference;
+use self::reference::ReferenceMesh;
 use crate::bench::benchmark::Benchmark;
-use crate::bench::cells::Cells;
-use crate::bench::reference::agree;
+use crate::bench::cell_grid::CellGrid;
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -36,70 +36,70 @@ const CHANGE: i32 = 9;
 static PARAMETERS: [Parameter; 10] = [
     Parameter {
         name: "blocks",
-        kind: Kind::Count { low: 1, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 20 },
         default: "3392",
         about: "blocks that storage has room for, at scale 1, at least the coarsest; scales",
         source: "HMG Table III: MiniAMR-test2, 1.80 GB; miniAMR's `max_blocks`",
     },
     Parameter {
         name: "side",
-        kind: Kind::Choice(&["4", "6", "8", "10", "12", "16"]),
+        kind: ParameterKind::Choice(&["4", "6", "8", "10", "12", "16"]),
         default: "10",
         about: "cells along each side of a block",
         source: "miniAMR, `nx`, `ny`, `nz`",
     },
     Parameter {
         name: "variables",
-        kind: Kind::Count { low: 1, high: 100 },
+        kind: ParameterKind::Count { low: 1, high: 100 },
         default: "40",
         about: "variables of a cell",
         source: "miniAMR, `num_vars`",
     },
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 1, high: 256 },
+        kind: ParameterKind::Count { low: 1, high: 256 },
         default: "16",
         about: "coarsest blocks along x, at scale 1; scales by the root",
         source: "assumed: with y, z and the object, blocks in use come near what storage has room for",
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 1, high: 256 },
+        kind: ParameterKind::Count { low: 1, high: 256 },
         default: "16",
         about: "coarsest blocks along y, at scale 1; scales by the root",
         source: "assumed, as x",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 1, high: 256 },
+        kind: ParameterKind::Count { low: 1, high: 256 },
         default: "4",
         about: "coarsest blocks along z; does not scale",
         source: "assumed, as x",
     },
     Parameter {
         name: "levels",
-        kind: Kind::Count { low: 0, high: 4 },
+        kind: ParameterKind::Count { low: 0, high: 4 },
         default: "1",
         about: "times that a block may split (miniAMR's `num_refine`)",
         source: "assumed: more levels leave too few coarse blocks in the storage of HMG Table III",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "20",
         about: "time steps; the object moves behind each",
         source: "miniAMR, `num_tsteps`",
     },
     Parameter {
         name: "stages",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "20",
         about: "stages of a time step",
         source: "miniAMR, `stages_per_ts`",
     },
     Parameter {
         name: "period",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "5",
         about: "time steps from one change of the mesh to the next",
         source: "miniAMR, `refine_freq`",
@@ -113,11 +113,11 @@ pub(crate) static MINIAMR: Benchmark = Benchmark {
     source: "miniAMR (Mantevo), seven-point stencil; HMG Table III (HPC_MiniAMR-test2)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
-struct Blocks {
+struct AmrBlocks {
     /// Cell values, `[slot][variable][z][y][x]`, with one ghost cell on each side.
     cells: Array<f64>,
     /// Slots in use, ascending.
@@ -126,7 +126,7 @@ struct Blocks {
     neighbours: Array<u32>,
     /// Slots for blocks that split or merge, and for their parts.
     changes: Array<u32>,
-    roots: Cells,
+    roots: CellGrid,
     side: i32,
     variables: i32,
     levels: u32,
@@ -138,14 +138,14 @@ struct Blocks {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let along = |name| request.scale.side_of(request.values.count(name)) as i32;
-    let roots = Cells { x: along("x"), y: along("y"), z: request.values.count("z") as i32 };
+    let roots = CellGrid { x: along("x"), y: along("y"), z: request.values.count("z") as i32 };
     let room = request.scale.of(request.values.count("blocks"));
     let blocks = request.fit("blocks", room, room.max(roots.count() as u64), "as many as the coarsest, at least");
     let count = |name| request.values.count(name);
     let (side, variables) = (count("side"), count("variables"));
     let cells = blocks * variables * (side + 2).pow(3);
     check_indices(name, cells, "cells")?;
-    Ok(Box::new(Blocks {
+    Ok(Box::new(AmrBlocks {
         cells: memory.array("cells", cells, Scaling::Scales),
         active: memory.array("active", blocks, Scaling::Scales),
         neighbours: memory.array("neighbours", blocks * 6 * 4, Scaling::Scales),
@@ -163,16 +163,16 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 
 type RecordResult = Result<(), RecordError>;
 
-impl Blocks {
+impl AmrBlocks {
     /// Cells per variable in a block, with ghosts.
-    fn padded(&self) -> Cells {
+    fn padded(&self) -> CellGrid {
         let side = self.side + 2;
-        Cells { x: side, y: side, z: side }
+        CellGrid { x: side, y: side, z: side }
     }
 
     /// Cells per variable in a block, without ghosts.
-    fn inner(&self) -> Cells {
-        Cells { x: self.side, y: self.side, z: self.side }
+    fn inner(&self) -> CellGrid {
+        CellGrid { x: self.side, y: self.side, z: self.side }
     }
 
     /// Index in `cells` for the first cell of a block's variable.
@@ -293,7 +293,7 @@ impl Blocks {
 
     /// Position in a padded variable for a cell counted without ghosts.
     fn inside(&self, warp: &mut Warp<'_>, cell: Lanes<i32>) -> Lanes<i32> {
-        let place = self.inner().places(warp, cell).map(|at| at + 1);
+        let place = self.inner().lane_coordinates(warp, cell).map(|at| at + 1);
         self.padded().indices(warp, place)
     }
 
@@ -307,7 +307,7 @@ impl Blocks {
             let part = warp.load(self.changes, Lanes::all(change * CHANGE + 1 + octant));
             let (whole, part) = (self.base(warp, whole, variable), self.base(warp, part, variable));
             Self::each(warp, self.inner().count(), |warp, cell| {
-                let place = self.inner().places(warp, cell);
+                let place = self.inner().lane_coordinates(warp, cell);
                 let around = [0, 1, 2].map(|axis| place[axis] / 2 + (1 + (octant >> axis & 1) * half));
                 let from = self.padded().indices(warp, around) + whole;
                 let value = warp.load(self.cells, from);
@@ -325,7 +325,7 @@ impl Blocks {
             let whole = warp.load(self.changes, Lanes::all(change * CHANGE));
             let whole = self.base(warp, whole, variable);
             Self::each(warp, self.inner().count(), |warp, cell| {
-                let place = self.inner().places(warp, cell);
+                let place = self.inner().lane_coordinates(warp, cell);
                 let octant = place[0] / half + place[1] / half * 2 + place[2] / half * 4;
                 let octant = warp.compute(ComputeClass::Int, 5, octant);
                 let part = warp.load(self.changes, octant + (change * CHANGE + 1));
@@ -421,12 +421,12 @@ impl Blocks {
 
     /// Storage index for a cell counted without ghosts.
     fn storage_index(&self, slot: u32, variable: i32, cell: i32) -> u64 {
-        let inside = self.padded().index(self.inner().place(cell).map(|at| at + 1));
+        let inside = self.padded().index(self.inner().coordinates(cell).map(|at| at + 1));
         (u64::from(slot) * self.variables as u64 + variable as u64) * self.padded().count() as u64 + inside as u64
     }
 }
 
-impl Instance for Blocks {
+impl Instance for AmrBlocks {
     fn fill(&self, memory: &Memory) {
         let mesh = self.first_mesh();
         self.write_lists(memory, &mesh);
@@ -464,7 +464,7 @@ impl Instance for Blocks {
             let cells = 0..self.inner().count();
             let first = |slot| cells.clone().map(|cell| self.start(self.storage_index(slot, variable, cell))).collect();
             let values = mesh.active().into_iter().map(|slot| (slot, first(slot))).collect();
-            let mut reference = Reference { blocks: self, mesh, values };
+            let mut reference = ReferenceMesh { blocks: self, mesh, values };
             for step in 1..=self.steps {
                 (0..self.stages).for_each(|_| reference.stage());
                 if step.is_multiple_of(self.period) {
@@ -476,7 +476,7 @@ impl Instance for Blocks {
                     .clone()
                     .map(|cell| memory.read(self.cells, self.storage_index(*slot, variable, cell)))
                     .collect();
-                agree(&format!("variable {variable} of slot {slot}: cell"), &found, expected)?;
+                compare_f64(&format!("variable {variable} of slot {slot}: cell"), &found, expected)?;
             }
         }
         Ok(())

@@ -8,10 +8,10 @@
 //! order.
 
 use crate::bench::benchmark::Benchmark;
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
@@ -36,28 +36,28 @@ const NONE: u64 = u64::MAX;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "1152",
         about: "facets of each surface along x, at scale 1; scales",
         source: "assumed: with rows, the mesh that reaches the 246 MB of HMG Table III",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "1152",
         about: "facets along y; does not scale, because modules share rows",
         source: "assumed, as columns",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 10_000 },
+        kind: ParameterKind::Count { low: 1, high: 10_000 },
         default: "5",
         about: "time steps",
         source: "assumed: all alike from the second on",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["96", "128", "256", "512"]),
+        kind: ParameterKind::Choice(&["96", "128", "256", "512"]),
         default: "128",
         about: "threads of a CTA that takes a facet or a node each",
         source: "assumed; the 15,423 CTAs of NUMA-GPU Table 2 fit 128 to 256 threads",
@@ -71,7 +71,7 @@ pub(crate) static MINICONTACT: Benchmark = Benchmark {
     source: "HMG Table III (HPC_MiniContact); NUMA-GPU, Table 2 (HPC-MiniContact-Mesh1, -Mesh2); search by bins and penalty forces are assumed, the usual algorithm of contact",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -96,8 +96,8 @@ struct Surfaces {
     /// Contact per upper node: depth × 2^32 + facet.
     contact: Array<u64>,
     /// Grid formed by a surface's facets.
-    facets: Cells,
-    bins: Cells,
+    facets: CellGrid,
+    bins: CellGrid,
     steps: u64,
     threads: u32,
     seed: u64,
@@ -110,7 +110,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         let message = format!("surfaces of {columns} by {rows} facets are too large for 32-bit coordinates");
         return Err(WorkloadError::Shape { workload: name, message });
     }
-    let bins = Cells { x: columns.div_ceil(2) as i32, y: rows.div_ceil(2) as i32, z: 1 };
+    let bins = CellGrid { x: columns.div_ceil(2) as i32, y: rows.div_ceil(2) as i32, z: 1 };
     let count = bins.count() as u64;
     let mut wide = |name| memory.array(name, 2 * nodes, Scaling::Scales);
     let place = ["x", "y", "z"].map(&mut wide);
@@ -132,7 +132,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         blocks: array("blocks", count.div_ceil(u64::from(THREADS))),
         sorted: array("sorted", facets),
         contact,
-        facets: Cells { x: columns as i32, y: rows as i32, z: 1 },
+        facets: CellGrid { x: columns as i32, y: rows as i32, z: 1 },
         bins,
         steps: request.values.count("steps"),
         threads: request.values.count("threads") as u32,
@@ -147,8 +147,8 @@ const SUMS: Order = Order::relaxed(Scope::Sys);
 
 impl Surfaces {
     /// Grid formed by a surface's nodes.
-    fn nodes(&self) -> Cells {
-        Cells { x: self.facets.x + 1, y: self.facets.y + 1, z: 1 }
+    fn nodes(&self) -> CellGrid {
+        CellGrid { x: self.facets.x + 1, y: self.facets.y + 1, z: 1 }
     }
 
     /// Runs `body` with one thread for each of `count` items.
@@ -352,7 +352,7 @@ impl Surfaces {
 
     /// Initial coordinates and velocities for a node on the lower (0) or upper (1) surface.
     fn start(&self, surface: u64, node: i32) -> [[i64; 3]; 2] {
-        let [x, y, _] = self.nodes().place(node).map(i64::from);
+        let [x, y, _] = self.nodes().coordinates(node).map(i64::from);
         let jitter = |axis: u64| {
             let bits = noise::below(self.seed ^ (2 * axis + surface), node as u64, 2 * JITTER as u64 + 1);
             bits as i64 - JITTER
@@ -364,7 +364,7 @@ impl Surfaces {
     }
 
     fn facet_corners(&self, facet: i32) -> [i32; 4] {
-        let [x, y, _] = self.facets.place(facet);
+        let [x, y, _] = self.facets.coordinates(facet);
         [[0, 0], [1, 0], [1, 1], [0, 1]].map(|[right, up]| self.nodes().index([x + right, y + up, 0]))
     }
 

@@ -9,12 +9,12 @@
 //! Not modelled: NAMD's force tables, which stay in the texture caches; exclusions for bonded atoms.
 
 use crate::bench::benchmark::Benchmark;
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 use crate::bench::reference::compare;
 use crate::bench::scope::{SCOPE, scope};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, MAX_LANES, Memory, Reduction, Scaling, Warp};
 use std::array::from_fn;
@@ -48,35 +48,35 @@ const FARTHEST: f32 = 8.0;
 static PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 1, high: 64 },
+        kind: ParameterKind::Count { low: 1, high: 64 },
         default: "6",
         about: "patches along x, at scale 1; scales by the root",
         source: "NAMD's apoa1; 6 × 6 × 4 × 27 are the 3888 CTAs of NUMA-GPU Table 2",
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 1, high: 64 },
+        kind: ParameterKind::Count { low: 1, high: 64 },
         default: "6",
         about: "patches along y, at scale 1; scales with x to the patches of a plane",
         source: "NAMD's apoa1",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 1, high: 64 },
+        kind: ParameterKind::Count { low: 1, high: 64 },
         default: "4",
         about: "patches along z; does not scale, because modules share planes of z",
         source: "NAMD's apoa1",
     },
     Parameter {
         name: "atoms",
-        kind: Kind::Count { low: 1, high: 1024 },
+        kind: ParameterKind::Count { low: 1, high: 1024 },
         default: "640",
         about: "atoms of a patch, rounded up to whole layers of 128",
         source: "NAMD's apoa1: 92,224 atoms in 144 patches; reaches the 72 MB of HMG Table III",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 20 },
+        kind: ParameterKind::Count { low: 1, high: 20 },
         default: "2",
         about: "time steps; every fourth, from the first on, has slow forces too",
         source: "assumed: one step of each kind; 20 are NAMD's `stepspercycle`, as long as pairs of tiles hold",
@@ -91,7 +91,7 @@ pub(crate) static NAMD: Benchmark = Benchmark {
     source: "NAMD 2.9 and 2.10, CUDA kernel for nonbonded forces; the system apoa1; HMG Table III (HPC_namd2.10)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -108,7 +108,7 @@ struct Patches {
     sums: [Array<f32>; 7],
     /// Number of CTAs per patch that have stored their part.
     arrived: Array<u32>,
-    grid: Cells,
+    grid: CellGrid,
     atoms_per_patch: i32,
     steps: u64,
     scope: Scope,
@@ -134,7 +134,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         parts: parts_of.map(|name| array(name, parts)),
         sums: sums_of.map(|name| array(name, atoms)),
         arrived: memory.array("arrived", patches, Scaling::Scales),
-        grid: Cells { x: x as i32, y: y as i32, z: count("z") as i32 },
+        grid: CellGrid { x: x as i32, y: y as i32, z: count("z") as i32 },
         atoms_per_patch: atoms_per_patch as i32,
         steps: count("steps"),
         scope: scope(&request.values, "scope"),
@@ -191,8 +191,8 @@ impl Patches {
 
     /// Neighbour in direction `which` out of 27, around the periodic box, and its offset from the patch.
     fn neighbour(&self, patch: i32, which: i32) -> (i32, [f32; 3]) {
-        let place = self.grid.place(patch);
-        let offset = Cells { x: 3, y: 3, z: 3 }.place(which).map(|along| along - 1);
+        let place = self.grid.coordinates(patch);
+        let offset = CellGrid { x: 3, y: 3, z: 3 }.coordinates(which).map(|along| along - 1);
         let sides = [self.grid.x, self.grid.y, self.grid.z];
         let there = from_fn(|axis| (place[axis] + offset[axis]).rem_euclid(sides[axis]));
         (self.grid.index(there), from_fn(|axis| offset[axis] as f32 * SIDES[axis]))
@@ -318,8 +318,8 @@ impl Patches {
     fn position(&self, atom: i32) -> [f32; 3] {
         let inner = atom % self.atoms_per_patch;
         let layers = self.atoms_per_patch / LAYER as i32;
-        let tile = Cells { x: 2, y: 2, z: layers }.place(inner / TILE);
-        let corner = Cells { x: 4, y: 4, z: 2 }.place(inner % TILE);
+        let tile = CellGrid { x: 2, y: 2, z: layers }.coordinates(inner / TILE);
+        let corner = CellGrid { x: 4, y: 4, z: 2 }.coordinates(inner % TILE);
         let atoms = [8, 8, 2 * layers];
         let tile_atoms = [4, 4, 2];
         from_fn(|axis| {

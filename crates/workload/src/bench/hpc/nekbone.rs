@@ -9,11 +9,11 @@ mod mesh;
 
 use self::mesh::SpectralMesh;
 use crate::bench::benchmark::Benchmark;
-use crate::bench::cells::Cells;
-use crate::bench::reference::agree;
+use crate::bench::cell_grid::CellGrid;
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
@@ -27,35 +27,35 @@ const FACTORS: u64 = 6;
 static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "points",
-        kind: Kind::Count { low: 2, high: 10 },
+        kind: ParameterKind::Count { low: 2, high: 10 },
         default: "10",
         about: "points along each side of an element: the order of its polynomials plus one",
         source: "HMG Table III: Nekbone-10",
     },
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 1, high: 1 << 10 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 10 },
         default: "8",
         about: "elements along x, at scale 1; scales by the root",
         source: "assumed: with y and z, the number of elements that reaches the 178 MB of HMG Table III",
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 1, high: 1 << 10 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 10 },
         default: "12",
         about: "elements along y, at scale 1; scales by the root",
         source: "assumed, as x",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 1, high: 1 << 10 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 10 },
         default: "16",
         about: "elements along z; does not scale, because modules share planes of z",
         source: "assumed, as x",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "10",
         about: "iterations of conjugate gradients",
         source: "assumed: Nekbone runs 100, all alike from the second on",
@@ -69,11 +69,11 @@ pub(crate) static NEKBONE: Benchmark = Benchmark {
     source: "Nekbone (CESAR); one element a CTA as in Gong et al. 2016; HMG Table III (HPC_Nekbone-10)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
-struct Solver {
+struct ConjugateGradients {
     /// Solution, right-hand side, residual, operator's result, direction, preconditioned residual; each
     /// `[element][z][y][x]`.
     x: Array<f64>,
@@ -107,10 +107,10 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let (side, x, y) = (count("points"), request.scale.side_of(count("x")), request.scale.side_of(count("y")));
     let points = side.pow(3) * x * y * count("z");
     check_indices(name, points * FACTORS, "factors of points")?;
-    let mesh = SpectralMesh::new(Cells { x: x as i32, y: y as i32, z: count("z") as i32 }, side as i32);
+    let mesh = SpectralMesh::new(CellGrid { x: x as i32, y: y as i32, z: count("z") as i32 }, side as i32);
     let copies = mesh.shared.iter().map(Vec::len).sum::<usize>() as u64;
     let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-    Ok(Box::new(Solver {
+    Ok(Box::new(ConjugateGradients {
         x: array("x", points),
         rhs: array("rhs", points),
         r: array("r", points),
@@ -152,11 +152,11 @@ impl ElementPoint {
     }
 }
 
-impl Solver {
+impl ConjugateGradients {
     fn point(&self, warp: &mut Warp<'_>) -> ElementPoint {
         let side = self.mesh.side;
         let thread = warp.thread();
-        let along = Cells { x: side, y: side, z: side }.places(warp, thread);
+        let along = CellGrid { x: side, y: side, z: side }.lane_coordinates(warp, thread);
         ElementPoint { along, strides: [1, side, side * side], thread }
     }
 
@@ -327,7 +327,7 @@ impl Solver {
 
 type RecordResult = Result<(), RecordError>;
 
-/// Vector, with its factor, added by [`Solver::combine`].
+/// Vector, with its factor, added by [`ConjugateGradients::combine`].
 #[derive(Clone, Copy)]
 struct ScaledVector {
     array: Array<f64>,
@@ -372,7 +372,7 @@ fn sum_up(
     });
 }
 
-impl Solver {
+impl ConjugateGradients {
     fn start(&self, local: i32) -> f64 {
         let global = self.mesh.global_point(local) as u64;
         if self.mesh.border(local) { 0.0 } else { f64::from(noise::unit(self.seed, global)) }
@@ -424,7 +424,7 @@ impl Solver {
     }
 }
 
-impl Instance for Solver {
+impl Instance for ConjugateGradients {
     fn fill(&self, memory: &Memory) {
         let mesh = &self.mesh;
         memory.fill(self.rhs, |local| self.start(local as i32));
@@ -500,6 +500,6 @@ impl Instance for Solver {
             }
             before = now;
         }
-        agree("solution", &memory.to_vec(self.x), &x)
+        compare_f64("solution", &memory.to_vec(self.x), &x)
     }
 }

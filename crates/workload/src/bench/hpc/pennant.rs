@@ -18,14 +18,14 @@ mod physics;
 mod reference;
 
 use crate::bench::benchmark::Benchmark;
-use crate::bench::reference::agree;
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Grid, Memory, Scaling};
 use kernels::MeshArrays;
 use mesh::{PieMesh, Point};
-use reference::Reference;
+use reference::ReferenceState;
 
 /// Threads per CTA, and maximum number of sides per chunk. Source: PENNANT, HydroGPU.cxx, `CHUNK_SIZE`.
 const CHUNK: u32 = 64;
@@ -42,7 +42,7 @@ const LONG: f64 = 1e99;
 
 const fn count(name: &'static str, default: &'static str, about: &'static str, low: u64, high: u64) -> Parameter {
     let source = "CPElide, Table II (Pennant: noh.pnt), test/noh/noh.pnt in hal-uw/gem5-bmks-micro24";
-    Parameter { name, kind: Kind::Count { low, high }, default, about, source }
+    Parameter { name, kind: ParameterKind::Count { low, high }, default, about, source }
 }
 
 static PARAMETERS: [Parameter; 3] = [
@@ -58,7 +58,7 @@ pub(crate) static PENNANT: Benchmark = Benchmark {
     source: "PENNANT (lanl/PENNANT; hal-uw/gem5-bmks-micro24, pennant/src/HydroGPU.cxx); CPElide, Table II (Pennant)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -356,7 +356,7 @@ impl Instance for Hydro {
     fn fill(&self, memory: &Memory) {
         let (mesh, maps) = (&self.mesh, &self.maps);
         let sorted = mesh.by_point();
-        let start = Reference::new(mesh);
+        let start = ReferenceState::new(mesh);
         let set = |array, values: &[i32]| memory.fill(array, |index| values[index as usize]);
         set(maps.chunk_first, &mesh.chunks[..mesh.chunks.len() - 1]);
         set(maps.chunk_end, &mesh.chunks[1..]);
@@ -388,7 +388,7 @@ impl Instance for Hydro {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let mut plain = Reference::new(&self.mesh);
+        let mut plain = ReferenceState::new(&self.mesh);
         run_steps(self.cycles, |step| {
             plain.step(step);
             Ok::<_, String>(Some(plain.longest))
@@ -402,9 +402,9 @@ impl Instance for Hydro {
             ("energy of zone", self.zones.total, &plain.totals),
             ("pressure", self.zones.pressure, &plain.pressures),
         ] {
-            agree(what, &memory.to_vec(array), expected)?;
+            compare_f64(what, &memory.to_vec(array), expected)?;
         }
-        agree("next step", &[f64::from_bits(memory.read(self.next_step, 0))], &[plain.longest])
+        compare_f64("next step", &[f64::from_bits(memory.read(self.next_step, 0))], &[plain.longest])
     }
 }
 
@@ -417,8 +417,8 @@ mod tests {
     fn rings_stay_rings_and_energy_stays() {
         let (rays, rings) = (6, 30);
         let mesh = PieMesh::pie(rays, rings, CHUNK);
-        let mut plain = Reference::new(&mesh);
-        let kinetic = |plain: &Reference<'_>| -> f64 {
+        let mut plain = ReferenceState::new(&mesh);
+        let kinetic = |plain: &ReferenceState<'_>| -> f64 {
             let half = reference::geometry(&mesh, &plain.places);
             let mut sum = 0.0;
             for (side, zone) in mesh.zone.iter().enumerate() {
@@ -429,7 +429,7 @@ mod tests {
             assert!(half.volumes.iter().all(|volume| *volume > 0.0));
             sum
         };
-        let energy = |plain: &Reference<'_>| kinetic(plain) + plain.totals.iter().sum::<f64>();
+        let energy = |plain: &ReferenceState<'_>| kinetic(plain) + plain.totals.iter().sum::<f64>();
         let (before, first) = (energy(&plain), kinetic(&plain));
         let mut time = 0.0;
         run_steps(20_000, |step| {

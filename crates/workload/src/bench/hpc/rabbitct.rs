@@ -10,7 +10,7 @@
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -35,28 +35,28 @@ const DIRECTIONS: [(f32, f32); 4] =
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 4, high: 1024 },
+        kind: ParameterKind::Count { low: 4, high: 1024 },
         default: "512",
         about: "voxels along each axis, at scale 1; along x and y scales by the root",
         source: "RabbitCT, problem size 512",
     },
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 4, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 4, high: 1 << 14 },
         default: "1248",
         about: "pixels of a row of an image, at scale 1; scales by the root",
         source: "RabbitCT (`S_x`)",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 4, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 4, high: 1 << 14 },
         default: "960",
         about: "rows of an image, at scale 1; scales by the root",
         source: "RabbitCT (`S_y`)",
     },
     Parameter {
         name: "images",
-        kind: Kind::Count { low: 1, high: IMAGES },
+        kind: ParameterKind::Count { low: 1, high: IMAGES },
         default: "2",
         about: "images projected",
         source: "assumed: RabbitCT has 496, all alike but for their direction",
@@ -70,7 +70,7 @@ pub(crate) static RABBITCT: Benchmark = Benchmark {
     source: "RabbitCT (Rohkohl et al., Med. Phys. 2009); NUMA-GPU, Table 2 (HPC-RabbitCT)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

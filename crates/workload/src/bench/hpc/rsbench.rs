@@ -10,11 +10,11 @@
 mod faddeeva;
 
 use self::faddeeva::{Complex, faddeeva};
-use crate::bench::benchmark::{Benchmark, where_on};
-use crate::bench::reference::agree;
+use crate::bench::benchmark::{Benchmark, map_active};
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -43,28 +43,28 @@ const POLE: u16 = 290;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "lookups",
-        kind: Kind::Count { low: 1, high: 1 << 28 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 28 },
         default: "2000000",
         about: "lookups, at scale 1; scales",
         source: "NUMA-GPU, Table 2: 7813 CTAs of 256 threads",
     },
     Parameter {
         name: "nuclides",
-        kind: Kind::Count { low: MOST as u64, high: 1 << 12 },
+        kind: ParameterKind::Count { low: MOST as u64, high: 1 << 12 },
         default: "68",
         about: "nuclides",
         source: "RSBench, `-s small`",
     },
     Parameter {
         name: "poles",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "1000",
         about: "poles of a nuclide on average, at scale 1; scales",
         source: "RSBench (`avg_n_poles`)",
     },
     Parameter {
         name: "windows",
-        kind: Kind::Count { low: 1, high: 1 << 12 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 12 },
         default: "100",
         about: "windows of a nuclide on average, at scale 1; scales, so that a window keeps its poles",
         source: "RSBench (`avg_n_windows`)",
@@ -78,7 +78,7 @@ pub(crate) static RSBENCH: Benchmark = Benchmark {
     source: "RSBench (Tramm et al., EASC 2014); NUMA-GPU, Table 2 (HPC-RSBench)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -217,8 +217,8 @@ impl Library {
             let lookup = warp.compute(ComputeClass::Int, 1, warp.global_thread());
             warp.when(lookup.lt(self.result.len() as i32), |warp| {
                 let lookup = warp.compute(ComputeClass::Int, RANDOM, lookup);
-                let energy = where_on(warp, |lane| self.energy(lookup.lane(lane) as u64));
-                let material = where_on(warp, |lane| self.material(lookup.lane(lane) as u64));
+                let energy = map_active(warp, |lane| self.energy(lookup.lane(lane) as u64));
+                let material = map_active(warp, |lane| self.material(lookup.lane(lane) as u64));
                 let count = warp.load(self.count, material);
                 let mut sum = Lanes::all(0.0);
                 warp.repeat(count, |warp, at| {
@@ -244,7 +244,7 @@ impl Library {
         let [c, d] = warp.load_vector(self.radius, nuclide * 4 + 2);
         let (a, b, c, d) = (wait_for(warp, a), wait_for(warp, b), wait_for(warp, c), wait_for(warp, d));
         warp.compute(ComputeClass::Fp64, FACTORS, ());
-        let turns = where_on(warp, |lane| {
+        let turns = map_active(warp, |lane| {
             factors([a.lane(lane), b.lane(lane), c.lane(lane), d.lane(lane)], energy.lane(lane).sqrt())
         });
         let smooth = [0, 1, 2].map(|part| warp.load(self.smooth, window * 3 + part) * energy);
@@ -253,7 +253,7 @@ impl Library {
         warp.repeat(end - begin, |warp, at| {
             let pole = self.load_pole(warp, begin + at);
             warp.compute(ComputeClass::Fp64, POLE, ());
-            let parts = where_on(warp, |lane| resonance(energy.lane(lane), &pole.lane(lane), &turns.lane(lane)));
+            let parts = map_active(warp, |lane| resonance(energy.lane(lane), &pole.lane(lane), &turns.lane(lane)));
             for (part, sum) in sums.iter_mut().enumerate() {
                 *sum = warp.update(*sum, *sum + parts.map(|parts| parts[part]));
             }
@@ -269,7 +269,7 @@ impl Library {
         let momentum = warp.load(self.momentum, pole);
         let numbers = numbers.map(|[re, im]| [wait_for(warp, re), wait_for(warp, im)]);
         let momentum = wait_for(warp, momentum);
-        where_on(warp, |lane| {
+        map_active(warp, |lane| {
             let [place, total, absorption, fission] =
                 [0, 1, 2, 3].map(|at: usize| Complex { re: numbers[at][0].lane(lane), im: numbers[at][1].lane(lane) });
             Pole { place, parts: [total, absorption, fission], momentum: momentum.lane(lane) }
@@ -351,6 +351,6 @@ impl Instance for Library {
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let expected: Vec<f64> = (0..self.result.len()).map(|lookup| self.reference(memory, lookup)).collect();
-        agree("result", &memory.to_vec(self.result), &expected)
+        compare_f64("result", &memory.to_vec(self.result), &expected)
     }
 }

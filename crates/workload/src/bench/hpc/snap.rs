@@ -11,11 +11,11 @@
 //! `fixup`), because branches would then depend on data.
 
 use crate::bench::benchmark::Benchmark;
-use crate::bench::cells::Cells;
-use crate::bench::reference::agree;
+use crate::bench::cell_grid::CellGrid;
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -27,42 +27,42 @@ const TIME: f64 = 0.5;
 static PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 1, high: 256 },
+        kind: ParameterKind::Count { low: 1, high: 256 },
         default: "30",
         about: "cells along each side of the mesh; does not scale, so that wavefronts keep their length",
         source: "assumed: with 32 angles and groups, the cube nearest the 3.44 GB of HMG Table III",
     },
     Parameter {
         name: "angles",
-        kind: Kind::Choice(&["8", "16", "32"]),
+        kind: ParameterKind::Choice(&["8", "16", "32"]),
         default: "32",
         about: "angles of an octant",
         source: "assumed: a warp of them (`nang`)",
     },
     Parameter {
         name: "groups",
-        kind: Kind::Count { low: 1, high: 512 },
+        kind: ParameterKind::Count { low: 1, high: 512 },
         default: "32",
         about: "energy groups, at scale 1; scales",
         source: "assumed: tens of groups, as many as angles (`ng`)",
     },
     Parameter {
         name: "octants",
-        kind: Kind::Count { low: 1, high: OCTANTS as u64 },
+        kind: ParameterKind::Count { low: 1, high: OCTANTS as u64 },
         default: "8",
         about: "octants of a sweep, the first ones; each is a wavefront over the whole mesh",
         source: "SNAP: all directions",
     },
     Parameter {
         name: "sweeps",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "1",
         about: "sweeps over the octants (SNAP's inner iterations)",
         source: "assumed: eight octants over the same cells are a steady state already",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["256", "512"]),
+        kind: ParameterKind::Choice(&["256", "512"]),
         default: "256",
         about: "threads of a CTA",
         source: "assumed, the usual size where a warp has one cell",
@@ -76,7 +76,7 @@ pub(crate) static SNAP: Benchmark = Benchmark {
     source: "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap); NUMA-GPU, Table 2 (HPC-SNAP)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -93,7 +93,7 @@ struct Transport {
     edges: [Array<f64>; 3],
     /// Cosines along each axis and weight for each angle, `[4][angle]`.
     angle: Array<f64>,
-    cells: Cells,
+    cells: CellGrid,
     angles: i32,
     groups: i32,
     octants: i32,
@@ -119,7 +119,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         scalar: array("scalar", cells),
         edges: [array("edge_x", edge), array("edge_y", edge), array("edge_z", edge)],
         angle: memory.array("angle", 4 * angles, Scaling::Fixed),
-        cells: Cells { x: side, y: side, z: side },
+        cells: CellGrid { x: side, y: side, z: side },
         angles: angles as i32,
         groups: groups as i32,
         octants: request.values.count("octants") as i32,
@@ -215,7 +215,7 @@ impl DiagonalPlane<'_> {
             warp.when(member.lt(self.members.len() as i32), |warp| {
                 // The list with a plane's cells is a launch argument, in constant memory.
                 let cell = member.pick(self.members);
-                let place = transport.cells.places(warp, cell);
+                let place = transport.cells.lane_coordinates(warp, cell);
                 let angle = thread % transport.angles;
                 self.cell(warp, &SweepPoint { angle, cell: cell + group * transport.cells.count(), place, group });
             });
@@ -310,7 +310,7 @@ impl Instance for Transport {
             let mut edges = [(); 3].map(|()| vec![0.0; side * side * angles]);
             let members = (0..=3 * (self.cells.x - 1)).flat_map(|distance| self.plane(octant, distance));
             for (cell, angle) in members.flat_map(|cell| (0..angles).map(move |angle| (cell as usize, angle))) {
-                let [x, y, z] = self.cells.place(cell as i32).map(|at| at as usize);
+                let [x, y, z] = self.cells.coordinates(cell as i32).map(|at| at as usize);
                 let at = [z * side + y, z * side + x, y * side + x].map(|at| at * angles + angle);
                 let whole = group * cells + cell;
                 let place = ((group * OCTANTS as usize + octant as usize) * cells + cell) * angles + angle;
@@ -323,8 +323,8 @@ impl Instance for Transport {
                 scalar[whole] += flux * self.direction(3, angle as u64);
             }
         }
-        agree("scalar flux", &memory.to_vec(self.scalar), &scalar)?;
-        agree("angular flux", &memory.to_vec(self.flux[1]), &after)
+        compare_f64("scalar flux", &memory.to_vec(self.scalar), &scalar)?;
+        compare_f64("angular flux", &memory.to_vec(self.flux[1]), &after)
     }
 }
 

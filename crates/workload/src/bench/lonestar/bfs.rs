@@ -10,11 +10,11 @@
 //!
 //! With `mapping=group` the program is MGPUSim's, which visits only the arcs in the current level.
 
-use super::network::{GRAPH, GraphContent, NODES, Network, SYMMETRIC, file, random_network};
+use super::network::{GRAPH, GraphContent, NODES, Network, SYMMETRIC, random_network, user_graph_path};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::levels;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Element, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
@@ -33,7 +33,7 @@ static PARAMETERS: [Parameter; 8] = [
     NODES,
     Parameter {
         name: "source",
-        kind: Kind::Count { low: 0, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 0, high: 1 << 30 },
         default: "0",
         about: "node to start from",
         source: "LonestarGPU bfs",
@@ -42,14 +42,14 @@ static PARAMETERS: [Parameter; 8] = [
     SYMMETRIC,
     Parameter {
         name: "degree",
-        kind: Kind::Count { low: 0, high: 1024 },
+        kind: ParameterKind::Count { low: 0, high: 1024 },
         default: "0",
         about: "arcs of a node of a random graph; 0 for the road network",
         source: "MGPUSim, gpu_perf_scripts: random graphs of degree 4 to 32",
     },
     Parameter {
         name: "mapping",
-        kind: Kind::Choice(&["node", "group"]),
+        kind: ParameterKind::Choice(&["node", "group"]),
         default: "node",
         about: "a thread a node, which visits all its arcs in every launch; or a group of 32 threads that shares the arcs \
                 of 32 nodes in turn, of those alone that the launch before has reached",
@@ -57,14 +57,14 @@ static PARAMETERS: [Parameter; 8] = [
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["most", "128", "256", "512", "1024"]),
+        kind: ParameterKind::Choice(&["most", "128", "256", "512", "1024"]),
         default: "most",
         about: "threads of a CTA; most: 1024 with mapping=node, 256 with mapping=group",
         source: "node: LonestarGPU bfs (`setMaxThreadsPerBlock`); group: assumed; Rodinia's bfs has 512",
     },
     Parameter {
         name: "launches",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "1000000",
         about: "launches, at most, of a level each; fewer where no node is left to reach",
         source: "LonestarGPU bfs, MGPUSim: until nothing changes",
@@ -79,12 +79,12 @@ pub(crate) static BFS: Benchmark = Benchmark {
     source: "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
 /// A search whose flag has elements `C`: a byte in LonestarGPU, four bytes in MGPUSim.
-struct Search<C> {
+struct BreadthFirstSearch<C> {
     network: Network,
     level: Array<u32>,
     changed: Array<C>,
@@ -101,7 +101,7 @@ fn seed_of_graph(run: u64) -> u32 {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let degree = request.values.count("degree");
-    let network = if degree == 0 || file(name, request)?.is_some() {
+    let network = if degree == 0 || user_graph_path(name, request)?.is_some() {
         Network::lay_out(name, request, GraphContent::Arcs, memory)?
     } else {
         let nodes = request.scale.of(request.values.count("nodes"));
@@ -120,14 +120,14 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }
 }
 
-fn search<C: Element>(request: &Request, network: Network, source: u32, memory: &mut Memory) -> Search<C> {
+fn search<C: Element>(request: &Request, network: Network, source: u32, memory: &mut Memory) -> BreadthFirstSearch<C> {
     let groups = request.values.text("mapping") == "group";
     let threads = match (request.values.text("threads"), groups) {
         ("most", false) => 1024,
         ("most", true) => 256,
         _ => request.values.count("threads") as u32,
     };
-    Search {
+    BreadthFirstSearch {
         level: memory.array("level", u64::from(network.nodes()), network.scaling),
         changed: memory.array("changed", 1, Scaling::Fixed),
         network,
@@ -138,7 +138,7 @@ fn search<C: Element>(request: &Request, network: Network, source: u32, memory: 
     }
 }
 
-impl<C: Element> Search<C> {
+impl<C: Element> BreadthFirstSearch<C> {
     /// Marks all nodes as unreached.
     fn initialize(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
@@ -223,7 +223,7 @@ impl<C: Element> Search<C> {
     }
 }
 
-impl<C: Element> Instance for Search<C> {
+impl<C: Element> Instance for BreadthFirstSearch<C> {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
         if self.groups {

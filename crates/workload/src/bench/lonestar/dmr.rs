@@ -17,10 +17,10 @@ mod mesh;
 use self::cavity::{Cavities, Cavity, MeshArrays};
 use self::geometry::{Point, is_bad};
 use self::mesh::{NONE, Triangulation};
-use crate::bench::benchmark::{Benchmark, where_on};
+use crate::bench::benchmark::{Benchmark, map_active};
 use crate::bench::grid_barrier::GridBarrier;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
@@ -33,28 +33,28 @@ const SHARED: Order = Order::relaxed(Scope::Sys);
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "1040",
         about: "points along each side of the square, at scale 1; scales by the root",
         source: "NUMA-GPU, Table 2: 248 MB; LonestarGPU's r1M has as many points",
     },
     Parameter {
         name: "room",
-        kind: Kind::Count { low: 1, high: 64 },
+        kind: ParameterKind::Count { low: 1, high: 64 },
         default: "2",
         about: "triangles that storage has room for, by triangle at the start",
         source: "assumed: enough for the rounds; LonestarGPU dmr sizes its arrays by a factor, too",
     },
     Parameter {
         name: "rounds",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "2",
         about: "rounds over a worklist, at most",
         source: "assumed: the first two rounds take most of the bad triangles",
     },
     Parameter {
         name: "ctas",
-        kind: Kind::Count { low: 1, high: 128 },
+        kind: ParameterKind::Count { low: 1, high: 128 },
         default: "82",
         about: "CTAs of the cooperative kernel, at scale 1; scales with the SMs",
         source: "NUMA-GPU, Table 2",
@@ -68,7 +68,7 @@ pub(crate) static DMR: Benchmark = Benchmark {
     source: "LonestarGPU dmr; NUMA-GPU, Table 2 (Lonestar-DMR)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -228,7 +228,7 @@ impl Refinement {
         let claims: Vec<Vec<u32>> = cavities.iter().map(hopeful).collect();
         let count = Lanes::by_lane(|lane| claims[lane as usize].len() as u32);
         warp.repeat(count, |warp, at| {
-            let triangle = where_on(warp, |lane| claims[lane as usize][at as usize]);
+            let triangle = map_active(warp, |lane| claims[lane as usize][at as usize]);
             body(warp, triangle);
         });
     }
@@ -248,13 +248,13 @@ impl Refinement {
 
     /// Replaces the winners' cavities; puts the losers' triangles on the next worklist.
     fn conclude(&self, warp: &mut Warp<'_>, round: Round, attempt: &Attempt) {
-        let hopeless = where_on(warp, |lane| attempt.cavities[lane as usize].hopeless);
+        let hopeless = map_active(warp, |lane| attempt.cavities[lane as usize].hopeless);
         warp.when(attempt.tries & hopeless, |warp| warp.store(self.bad, attempt.bad, HOPELESS));
         warp.when(attempt.tries & !hopeless & !attempt.wins, |warp| self.append(warp, 1 - round.from, attempt.bad));
         warp.when(attempt.wins & !hopeless, |warp| {
             let cavities = &attempt.cavities;
-            let ring = where_on(warp, |lane| cavities[lane as usize].ring.len() as u32);
-            let more = where_on(warp, |lane| {
+            let ring = map_active(warp, |lane| cavities[lane as usize].ring.len() as u32);
+            let more = map_active(warp, |lane| {
                 let Cavity { ring, triangles, .. } = &cavities[lane as usize];
                 (ring.len() - triangles.len()) as u32
             });
@@ -269,7 +269,7 @@ impl Refinement {
                     warp.repeat(ring, |warp, at| self.put_triangle(warp, round, attempt, at as usize, [first, centre]));
                     // A border split may leave the bad triangle unchanged.
                     let left =
-                        where_on(warp, |lane| !cavities[lane as usize].triangles.contains(&attempt.bad.lane(lane)));
+                        map_active(warp, |lane| !cavities[lane as usize].triangles.contains(&attempt.bad.lane(lane)));
                     warp.when(left, |warp| self.append(warp, 1 - round.from, attempt.bad));
                 },
                 |warp| warp.store(self.counts, Lanes::all(FULL as i32), 1),
@@ -278,7 +278,7 @@ impl Refinement {
     }
 
     fn put_point(&self, warp: &mut Warp<'_>, cavities: &Cavities, centre: Lanes<u32>) {
-        let along = |axis: usize| where_on(warp, |lane| cavities[lane as usize].centre[axis] as f64);
+        let along = |axis: usize| map_active(warp, |lane| cavities[lane as usize].centre[axis] as f64);
         let coordinates = [along(0), along(1)];
         warp.store_vector(self.arrays.point, centre * 2, coordinates);
     }
@@ -303,20 +303,20 @@ impl Refinement {
             let other = cavity(lane).ring.iter().position(|side| side.ends[1 - end] == corner);
             other.map_or(NONE, |other| slot_of(lane, other))
         };
-        let slot = where_on(warp, |lane| slot_of(lane, at));
-        let end = |end: usize| where_on(warp, |lane| cavity(lane).ring[at].ends[end]);
+        let slot = map_active(warp, |lane| slot_of(lane, at));
+        let end = |end: usize| map_active(warp, |lane| cavity(lane).ring[at].ends[end]);
         let corners = [end(0), end(1), centre, Lanes::all(0)];
-        let outer = where_on(warp, |lane| cavity(lane).ring[at].outer);
-        let next = where_on(warp, |lane| beside(lane, 1));
-        let previous = where_on(warp, |lane| beside(lane, 0));
+        let outer = map_active(warp, |lane| cavity(lane).ring[at].outer);
+        let next = map_active(warp, |lane| beside(lane, 1));
+        let previous = map_active(warp, |lane| beside(lane, 0));
         let slot = warp.compute(ComputeClass::Int, 8, slot);
         warp.store_vector(self.arrays.corner, slot * 4, corners);
         warp.store_vector(self.arrays.neighbour, slot * 4, [outer, next, previous, Lanes::all(0)]);
         warp.when(outer.ne(NONE), |warp| {
-            let side = where_on(warp, |lane| cavity(lane).ring[at].outer_side);
+            let side = map_active(warp, |lane| cavity(lane).ring[at].outer_side);
             warp.store(self.arrays.neighbour, outer * 4 + side, slot);
         });
-        let bad = where_on(warp, |lane| {
+        let bad = map_active(warp, |lane| {
             let [a, b] = cavity(lane).ring[at].points;
             is_bad([a, b, cavity(lane).centre])
         });

@@ -16,12 +16,12 @@
 mod components;
 
 use super::network::{DEGREE, GRAPH, GraphContent, NETWORK, NODES, Network, SYMMETRIC};
-use crate::bench::benchmark::{Benchmark, demand};
+use crate::bench::benchmark::{Benchmark, require};
 use crate::bench::grid_barrier::GridBarrier;
 use crate::bench::scope::scope;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::graph::Groups;
-use crate::parameter::{Kind, Parameter};
+use crate::graph::DisjointSets;
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use components::Components;
@@ -40,14 +40,14 @@ static PARAMETERS: [Parameter; 9] = [
     DEGREE,
     Parameter {
         name: "scope",
-        kind: Kind::Choice(&["gpu", "sys"]),
+        kind: ParameterKind::Choice(&["gpu", "sys"]),
         default: "gpu",
         about: "scope of atomics",
         source: "HMG VI: mst uses .gpu-scoped synchronization; CUDA's atomics have the scope of the GPU",
     },
     Parameter {
         name: "barrier",
-        kind: Kind::Choice(&["gpu", "sys"]),
+        kind: ParameterKind::Choice(&["gpu", "sys"]),
         default: "sys",
         about: "scope of the barrier across CTAs",
         source: "assumed: the grid spans GPUs, so a barrier of narrower scope would not order its CTAs",
@@ -55,14 +55,14 @@ static PARAMETERS: [Parameter; 9] = [
     Parameter {
         name: "ctas",
         // At each of two barriers, one CTA waits for all other CTAs.
-        kind: Kind::Count { low: 1, high: MOST_WAITS / 2 },
+        kind: ParameterKind::Count { low: 1, high: MOST_WAITS / 2 },
         default: "512",
         about: "CTAs of the cooperative kernel, of 384 threads, at scale 1; scales with the SMs",
         source: "LonestarGPU mst: as many for each SM as are resident; one is assumed, of the 512 SMs of HMG's machine (Table II)",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "512", "768", "1024"]),
+        kind: ParameterKind::Choice(&["128", "256", "512", "768", "1024"]),
         default: "1024",
         about: "threads of a CTA of the other kernels, which have one thread a node",
         source: "LonestarGPU mst (`setMaxThreadsPerBlock`)",
@@ -78,7 +78,7 @@ pub(crate) static MST: Benchmark = Benchmark {
     source: "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -119,13 +119,13 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let network = Network::lay_out_kind(name, request, GraphContent::Edges, memory)?;
     let ctas = request.scale.of(request.values.count("ctas"));
     let waits = (ctas - 1) * u64::from(2 * turns(network.nodes(), ctas as u32));
-    demand(name, waits <= MOST_WAITS, || {
+    require(name, waits <= MOST_WAITS, || {
         format!(
             "{} nodes and ctas={ctas}: a CTA would wait {waits} times in a kernel, at most {MOST_WAITS}",
             network.nodes()
         )
     })?;
-    demand(name, network.graph.weight().iter().all(|weight| *weight != NONE), || {
+    require(name, network.graph.weight().iter().all(|weight| *weight != NONE), || {
         format!("a weight of {NONE}: below that")
     })?;
     let (nodes, arcs, scaling) = (u64::from(network.nodes()), network.target.len(), network.scaling);
@@ -387,7 +387,7 @@ impl Instance for Forest {
             .flat_map(|from| graph.row(from).map(move |arc| (graph.weight()[arc], from, graph.target()[arc])))
             .collect();
         arcs.sort_unstable();
-        let mut groups = Groups::new(graph.nodes());
+        let mut groups = DisjointSets::new(graph.nodes());
         let (mut edges, mut weight) = (0, 0_u32);
         for (of_arc, from, to) in arcs {
             if groups.join(from, to) {

@@ -1,9 +1,9 @@
 //! The network processed by the graph benchmarks, as arrays in device memory.
 
-use crate::bench::benchmark::demand;
+use crate::bench::benchmark::require;
 use crate::bench::workload::{Request, WorkloadError, check_indices};
-use crate::graph::{Graph, Reading, mesh_graph, random_graph, read_graph, road_graph};
-use crate::parameter::{Kind, Parameter};
+use crate::graph::{Graph, GraphOptions, mesh_graph, random_graph, read_graph, road_graph};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::Host;
 use crate::simt::{Array, Lanes, Memory, Scaling, Warp};
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(in crate::bench) const MOST_NODES: u64 = 1 << 26;
 /// Parameter for the node count in a generated graph.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
-    kind: Kind::Count { low: 1, high: MOST_NODES },
+    kind: ParameterKind::Count { low: 1, high: MOST_NODES },
     default: "1070376",
     about: "nodes of the generated network, at scale 1; scales",
     source: "USA-road-d.FLA of the 9th DIMACS challenge, the graph of HMG Table III",
@@ -24,7 +24,7 @@ pub(super) const NODES: Parameter = Parameter {
 /// Parameter for the kind of generated graph.
 pub(super) const NETWORK: Parameter = Parameter {
     name: "network",
-    kind: Kind::Choice(&["road", "mesh", "random"]),
+    kind: ParameterKind::Choice(&["road", "mesh", "random"]),
     default: "road",
     about: "generated network: like a road network, of the triangles of a mesh (3 arcs a node), or at random",
     source: "LonestarGPU's inputs: road networks, grids, random graphs",
@@ -33,7 +33,7 @@ pub(super) const NETWORK: Parameter = Parameter {
 /// Parameter for the arcs per node in a random network.
 pub(super) const DEGREE: Parameter = Parameter {
     name: "degree",
-    kind: Kind::Count { low: 2, high: 1024 },
+    kind: ParameterKind::Count { low: 2, high: 1024 },
     default: "4",
     about: "arcs of a node of a random network, on average",
     source: "LonestarGPU's random inputs: four edges a node",
@@ -42,7 +42,7 @@ pub(super) const DEGREE: Parameter = Parameter {
 /// Parameter for a user's graph file.
 pub(in crate::bench) const GRAPH: Parameter = Parameter {
     name: "graph",
-    kind: Kind::File,
+    kind: ParameterKind::File,
     default: "",
     about: "a .gr (DIMACS) or .mtx (MatrixMarket) file to use instead, its arcs as they are written, or such a file in \
             .gz; it does not scale",
@@ -52,7 +52,7 @@ pub(in crate::bench) const GRAPH: Parameter = Parameter {
 /// Parameter that makes the arcs in a user's graph count in both directions.
 pub(super) const SYMMETRIC: Parameter = Parameter {
     name: "symmetric",
-    kind: Kind::Flag,
+    kind: ParameterKind::Flag,
     default: "no",
     about: "yes: an arc of the file that has none of its weight leading back gets one; a MatrixMarket file that says \
             symmetric is always read so",
@@ -95,7 +95,7 @@ pub(super) struct Network {
 }
 
 pub(in crate::bench) fn check_nodes(workload: &'static str, nodes: u64) -> Result<(), WorkloadError> {
-    demand(workload, nodes <= MOST_NODES, || format!("{nodes} nodes: at most {MOST_NODES} are allowed"))
+    require(workload, nodes <= MOST_NODES, || format!("{nodes} nodes: at most {MOST_NODES} are allowed"))
 }
 
 /// Random graph with `nodes` nodes, a number after scaling, and `degree` arcs per node.
@@ -112,19 +112,19 @@ pub(super) fn random_network(
 
 /// Path to the user's graph, if given. Rejects parameters for a generated network together with a file, and parameters
 /// for a file without a file.
-pub(in crate::bench) fn file<'a>(
+pub(in crate::bench) fn user_graph_path<'a>(
     workload: &'static str,
     request: &'a Request,
 ) -> Result<Option<&'a Path>, WorkloadError> {
     let path = request.values.text(GRAPH.name);
     if path.is_empty() {
         let told = request.values.is_given(SYMMETRIC.name);
-        demand(workload, !told, || "`symmetric` is of a file's graph: give it with `graph`".to_owned())?;
+        require(workload, !told, || "`symmetric` is of a file's graph: give it with `graph`".to_owned())?;
         return Ok(None);
     }
     let generated = [NODES, NETWORK, DEGREE].map(|parameter| parameter.name);
     let beside = generated.into_iter().find(|name| request.values.is_given(name));
-    demand(workload, beside.is_none(), || {
+    require(workload, beside.is_none(), || {
         let name = beside.unwrap_or_default();
         format!("`{name}` is of a generated network, and `graph={path}` takes the place of one: give one of the two")
     })?;
@@ -137,8 +137,8 @@ fn graph_of_file(
     request: &mut Request,
     uses: GraphContent,
 ) -> Result<Option<Graph>, WorkloadError> {
-    let Some(path) = file(workload, request)?.map(Path::to_owned) else { return Ok(None) };
-    let reading = Reading { symmetric: request.values.flag(SYMMETRIC.name), weighted: uses != GraphContent::Arcs };
+    let Some(path) = user_graph_path(workload, request)?.map(Path::to_owned) else { return Ok(None) };
+    let reading = GraphOptions { symmetric: request.values.flag(SYMMETRIC.name), weighted: uses != GraphContent::Arcs };
     let read = read_graph(&path, reading)?;
     read.notes.into_iter().for_each(|note| request.note(note));
     if uses != GraphContent::Edges || read.graph.edges().is_some() {
@@ -177,10 +177,12 @@ impl Network {
     ) -> Result<Network, WorkloadError> {
         let values = &request.values;
         let (nodes, seed) = (request.scale.of(values.count("nodes")), request.seed);
-        let told = values.text("network") == "random" || file(workload, request)?.is_some();
-        demand(workload, told || !values.is_given("degree"), || "`degree` is of network=random".into())?;
+        let told = values.text("network") == "random" || user_graph_path(workload, request)?.is_some();
+        require(workload, told || !values.is_given("degree"), || "`degree` is of network=random".into())?;
         let graph = match values.text("network") {
-            _ if file(workload, request)?.is_some() => return Network::lay_out(workload, request, uses, memory),
+            _ if user_graph_path(workload, request)?.is_some() => {
+                return Network::lay_out(workload, request, uses, memory);
+            }
             "mesh" => {
                 check_nodes(workload, nodes)?;
                 mesh_graph(nodes as u32)

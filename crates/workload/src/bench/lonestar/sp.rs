@@ -8,12 +8,12 @@
 
 mod reference;
 
-use self::reference::Reference;
-use crate::bench::benchmark::{Benchmark, demand};
-use crate::bench::reference::agree;
+use self::reference::ReferenceSurveys;
+use crate::bench::benchmark::{Benchmark, require};
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
@@ -36,42 +36,42 @@ const MAXIMUM: Order = Order::relaxed(Scope::Sys);
 static PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "variables",
-        kind: Kind::Count { low: 8, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 8, high: 1 << 24 },
         default: "21905",
         about: "variables, at scale 1; scales",
         source: "LonestarGPU sp: 4.2 clauses a variable, near the threshold of satisfiability; clauses as there",
     },
     Parameter {
         name: "clauses",
-        kind: Kind::Count { low: 8, high: 1 << 26 },
+        kind: ParameterKind::Count { low: 8, high: 1 << 26 },
         default: "92000",
         about: "clauses, at scale 1; scales",
         source: "LonestarGPU sp's 4.2 a variable; NUMA-GPU, Table 2: 8 MB",
     },
     Parameter {
         name: "literals",
-        kind: Kind::Count { low: 2, high: 7 },
+        kind: ParameterKind::Count { low: 2, high: 7 },
         default: "3",
         about: "literals of a clause",
         source: "LonestarGPU sp: 3-SAT",
     },
     Parameter {
         name: "sweeps",
-        kind: Kind::Count { low: 1, high: 10_000 },
+        kind: ParameterKind::Count { low: 1, high: 10_000 },
         default: "10",
         about: "sweeps of a phase",
         source: "assumed: a phase takes tens until surveys settle, all alike",
     },
     Parameter {
         name: "phases",
-        kind: Kind::Count { low: 1, high: 10_000 },
+        kind: ParameterKind::Count { low: 1, high: 10_000 },
         default: "2",
         about: "phases, at most; fewer where surveys turn trivial",
         source: "assumed: a phase after variables were fixed, too",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["64", "128", "256", "448", "512", "1024"]),
+        kind: ParameterKind::Choice(&["64", "128", "256", "448", "512", "1024"]),
         default: "448",
         about: "threads of a CTA",
         source: "NUMA-GPU, Table 2: 75 CTAs, weighted by time",
@@ -85,7 +85,7 @@ pub(crate) static SP: Benchmark = Benchmark {
     source: "LonestarGPU sp; Braunstein et al., 2005; NUMA-GPU, Table 2 (Lonestar-SP)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -119,7 +119,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let (variables, clauses, literals) = (scaled("variables"), scaled("clauses"), count("literals"));
     let edges = clauses * literals;
     check_indices(name, edges, "literals of all clauses")?;
-    demand(name, variables >= literals, || format!("{variables} variables: a clause has {literals} different ones"))?;
+    require(name, variables >= literals, || format!("{variables} variables: a clause has {literals} different ones"))?;
     let mut reals = |field, len| memory.array(field, len, Scaling::Scales);
     let (survey, answer, bias) = (reals("survey", edges), reals("answer", edges), reals("bias", variables));
     let mut wholes = |field, len| memory.array(field, len, Scaling::Scales);
@@ -407,7 +407,7 @@ impl Instance for Formula {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let mut plain = Reference::new(self);
+        let mut plain = ReferenceSurveys::new(self);
         for _ in 0..self.phases {
             (0..self.sweeps).for_each(|_| plain.sweep());
             if !plain.fix() {
@@ -418,7 +418,7 @@ impl Instance for Formula {
             return Err(format!("variable {at} is in state {}", memory.read(self.state, at as u64)));
         }
         let surveys: Vec<f64> = plain.surveys.concat();
-        agree("survey", &memory.to_vec(self.survey), &surveys)
+        compare_f64("survey", &memory.to_vec(self.survey), &surveys)
     }
 }
 

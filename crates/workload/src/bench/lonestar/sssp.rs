@@ -10,7 +10,7 @@
 use super::network::{DEGREE, GRAPH, GraphContent, NETWORK, NODES, Network, SYMMETRIC};
 use crate::bench::benchmark::{Benchmark, each_active};
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use std::cmp::Reverse;
@@ -30,28 +30,28 @@ static PARAMETERS: [Parameter; 9] = [
     SYMMETRIC,
     Parameter {
         name: "source",
-        kind: Kind::Count { low: 0, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 0, high: 1 << 30 },
         default: "0",
         about: "node to start from",
         source: "LonestarGPU sssp",
     },
     Parameter {
         name: "variant",
-        kind: Kind::Choice(&["topology", "wln", "wlc"]),
+        kind: ParameterKind::Choice(&["topology", "wln", "wlc"]),
         default: "topology",
         about: "every node in every launch; a worklist with a thread a node; a worklist with a thread an edge",
         source: "LonestarGPU sssp: the default, sssp-wln, sssp-wlc",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "352", "512", "1024"]),
+        kind: ParameterKind::Choice(&["128", "256", "352", "512", "1024"]),
         default: "1024",
         about: "threads of a CTA",
         source: "NUMA-GPU, Table 2: 1046 CTAs of the 1,070,376 nodes of USA-road-d.FLA",
     },
     Parameter {
         name: "launches",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "1000000",
         about: "launches, at most; fewer where nothing is left to relax",
         source: "LonestarGPU sssp runs until nothing changes",
@@ -65,7 +65,7 @@ pub(crate) static SSSP: Benchmark = Benchmark {
     source: "LonestarGPU sssp (topology-driven, wln, wlc); NUMA-GPU, Table 2 (Lonestar-SSSP, -Wln, -Wlc)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -76,7 +76,7 @@ enum Variant {
     EdgeWorklist,
 }
 
-struct ShortestPaths {
+struct SingleSourcePaths {
     network: Network,
     /// Weight per arc.
     weight: Array<u32>,
@@ -149,7 +149,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         "wlc" => Variant::EdgeWorklist,
         _ => Variant::Topology,
     };
-    Ok(Box::new(ShortestPaths {
+    Ok(Box::new(SingleSourcePaths {
         weight: memory.array("weight", network.target.len(), scaling),
         distance: memory.array("distance", nodes, scaling),
         changed: memory.array("changed", 1, Scaling::Fixed),
@@ -184,7 +184,7 @@ struct ArcRange {
     distance: u32,
 }
 
-impl ShortestPaths {
+impl SingleSourcePaths {
     /// Relaxes the edges at every reached node.
     fn relax_all(&self, cta: &mut Cta<'_>) {
         let network = &self.network;
@@ -394,7 +394,7 @@ fn scan(cta: &mut Cta<'_>, steps: u16) {
     cta.barrier();
 }
 
-impl Instance for ShortestPaths {
+impl Instance for SingleSourcePaths {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
         memory.fill(self.weight, |arc| self.network.graph.weight()[arc as usize]);

@@ -1,7 +1,7 @@
 //! y = Aᵀ(A x): row products, then column products, with a thread per element.
 
 use super::matrixvector::{Matrix, PARAMETERS};
-use crate::bench::benchmark::{Benchmark, MEASURED};
+use crate::bench::benchmark::{Benchmark, MI300A_KERNELS};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
 use crate::record::{Host, RecordError};
@@ -11,10 +11,10 @@ use crate::simt::{Array, Memory, Scaling};
 pub(crate) static ATAX: Benchmark = Benchmark {
     name: "atax",
     about: "y = A^T (A x): few threads, long chains of dependent loads",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

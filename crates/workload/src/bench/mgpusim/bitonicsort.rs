@@ -1,31 +1,31 @@
 //! Sorts integers by a bitonic network: a launch for each pass, each over the whole array.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 64;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "elements",
-    kind: Kind::Count { low: 2, high: 1 << 28 },
+    kind: ParameterKind::Count { low: 2, high: 1 << 28 },
     default: "65536",
     about: "elements, 4-byte integers, at scale 1; scales, to a power of two from 128",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table. The pass count grows with the square of the footprint's logarithm.
 pub(crate) static BITONICSORT: Benchmark = Benchmark {
     name: "bitonicsort",
     about: "bitonic sort: hundreds of dependent launches of small CTAs",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

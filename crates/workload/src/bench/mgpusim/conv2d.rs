@@ -1,16 +1,16 @@
 //! A convolution layer with a single input channel: the image is unfolded, then a tiled product applies the weights.
 
 use super::im2col::{FILTER, SIDE, Unfolding};
-use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
 use crate::parameter::Parameter;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
-/// Number of output channels. Source: [`MEASURED`].
+/// Number of output channels. Source: [`MI300A_KERNELS`].
 const CHANNELS: i32 = 3;
-/// Side length for a tile, and for a CTA. Source: [`MEASURED`].
+/// Side length for a tile, and for a CTA. Source: [`MI300A_KERNELS`].
 const TILE: i32 = 16;
 
 static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
@@ -19,10 +19,10 @@ static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
 pub(crate) static CONV2D: Benchmark = Benchmark {
     name: "conv2d",
     about: "convolution layer as unfolding and product: two dependent kernels",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

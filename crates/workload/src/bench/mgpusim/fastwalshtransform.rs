@@ -1,31 +1,31 @@
 //! The fast Walsh transform, in place: a launch for each step, each over the whole array.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "elements",
-    kind: Kind::Count { low: 2, high: 1 << 28 },
+    kind: ParameterKind::Count { low: 2, high: 1 << 28 },
     default: "2097152",
     about: "elements, 4-byte floats, at scale 1; scales, to a power of two from 512",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table.
 pub(crate) static FASTWALSHTRANSFORM: Benchmark = Benchmark {
     name: "fastwalshtransform",
     about: "fast Walsh transform: a launch a step, strides that double",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

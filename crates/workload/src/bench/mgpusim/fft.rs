@@ -5,22 +5,22 @@
 //! rotated by k l / 512 and sent to thread (l mod 8, k). After the second pass, it is rotated by k high / 64 and sent
 //! to thread (k, low). The third pass leaves thread l with the frequencies l, l + 64, ...
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 use std::array::from_fn;
 use std::f64::consts::TAU;
 
-/// Points per transform. Source: [`MEASURED`].
+/// Points per transform. Source: [`MI300A_KERNELS`].
 const POINTS: usize = 512;
 /// Threads per CTA.
 const THREADS: u32 = 64;
 /// Points per thread.
 const RADIX: usize = 8;
-/// Words in the scratchpad. Source: [`MEASURED`].
+/// Words in the scratchpad. Source: [`MI300A_KERNELS`].
 const WORDS: usize = 576;
 /// Floating-point instructions for a butterfly on eight complex values. Source: counted: three stages with eight
 /// complex sums, and the rotations by eighths of a turn.
@@ -33,20 +33,20 @@ const TWIDDLES: [(ComputeClass, u16); 3] =
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "elements",
-    kind: Kind::Count { low: 1, high: 1 << 28 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 28 },
     default: "2097152",
     about: "complex values of two 4-byte floats, at scale 1; scales, to whole transforms of 512",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table.
 pub(crate) static FFT: Benchmark = Benchmark {
     name: "fft",
     about: "many small Fourier transforms: bandwidth, scratchpad, transcendentals",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -63,7 +63,7 @@ struct Transforms {
 }
 
 /// An exchange through the scratchpad. Word indices are given by the factors for (high, low, k).
-struct Exchange {
+struct ScratchpadExchange {
     write: [i32; 3],
     read: [i32; 3],
     /// Rotation of result 1, in turns: the factors for (thread, high).
@@ -72,10 +72,10 @@ struct Exchange {
     closes: bool,
 }
 
-/// The two exchanges between passes. Source: [`MEASURED`].
-const EXCHANGES: [Exchange; 2] = [
-    Exchange { write: [8, 1, 66], read: [1, 66, 8], turns: [1.0 / 512.0, 0.0], closes: true },
-    Exchange { write: [8, 1, 72], read: [72, 1, 8], turns: [0.0, 1.0 / 64.0], closes: false },
+/// The two exchanges between passes. Source: [`MI300A_KERNELS`].
+const EXCHANGES: [ScratchpadExchange; 2] = [
+    ScratchpadExchange { write: [8, 1, 66], read: [1, 66, 8], turns: [1.0 / 512.0, 0.0], closes: true },
+    ScratchpadExchange { write: [8, 1, 72], read: [72, 1, 8], turns: [0.0, 1.0 / 64.0], closes: false },
 ];
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
@@ -147,7 +147,13 @@ impl Transforms {
     }
 
     /// Applies the twiddle factors, then exchanges: real parts first, then imaginary parts in the same words.
-    fn exchange(&self, cta: &mut Cta<'_>, exchange: &Exchange, shared: &mut Shared<f32>, points: &mut [Points]) {
+    fn exchange(
+        &self,
+        cta: &mut Cta<'_>,
+        exchange: &ScratchpadExchange,
+        shared: &mut Shared<f32>,
+        points: &mut [Points],
+    ) {
         cta.each_warp(|warp| {
             for (class, count) in TWIDDLES {
                 // Seven concurrent twiddle factors.

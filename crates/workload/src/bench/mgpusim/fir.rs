@@ -1,34 +1,40 @@
 //! A finite impulse response filter: each thread computes a sample from the preceding samples, with a sample per tap.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "samples",
-        kind: Kind::Count { low: 1, high: 1 << 28 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 28 },
         default: "262144",
         about: "samples, 4-byte floats, at scale 1; scales, to whole CTAs",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
-    Parameter { name: "taps", kind: Kind::Count { low: 1, high: 256 }, default: "32", about: "taps", source: MEASURED },
+    Parameter {
+        name: "taps",
+        kind: ParameterKind::Count { low: 1, high: 256 },
+        default: "32",
+        about: "taps",
+        source: MI300A_KERNELS,
+    },
 ];
 
 /// The workload's entry in the table.
 pub(crate) static FIR: Benchmark = Benchmark {
     name: "fir",
     about: "finite impulse response filter: overlapping loads that hit the L1",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

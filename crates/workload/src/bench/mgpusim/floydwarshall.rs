@@ -3,17 +3,17 @@
 //! No address depends on data, but a thread stores only after finding a shorter path. In a sample, the few recorded
 //! passes lack the results of earlier passes; distances are then drawn for the expected share of storing threads.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
-use crate::bench::reference::{equal, shorten};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS};
+use crate::bench::reference::{equal, floyd_warshall_pass};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Side length of a CTA. Source: [`MEASURED`].
+/// Side length of a CTA. Source: [`MI300A_KERNELS`].
 const SIDE: i32 = 8;
-/// Length of the longest edge. Source: [`MEASURED`].
+/// Length of the longest edge. Source: [`MI300A_KERNELS`].
 const LONGEST: u64 = 100;
 /// Share of storing threads: in pass k, a thread in `(k + STORES.0) / STORES.1` stores. Source: assumed, a curve fitted
 /// by eye to the store counts tabulated in the measured suite's description.
@@ -21,24 +21,24 @@ const STORES: (u64, f64) = (8, 1.6);
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "nodes",
-    kind: Kind::Count { low: 1, high: 1 << 14 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 14 },
     default: "384",
     about: "nodes, at scale 1; scales by the root, to a multiple of 8",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table. The launch count grows with the footprint's square root.
 pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
     name: "floydwarshall",
     about: "all shortest paths: a launch a node, CTAs of one warp on tiles of 8 x 8",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
-struct ShortestPaths {
+struct AllPairsPaths {
     distance: Array<u32>,
     through: Array<u32>,
     nodes: i32,
@@ -49,10 +49,10 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let nodes = request.fit_multiple("nodes", request.scale.side_of(request.values.count("nodes")), SIDE as u64);
     let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
     let (distance, through) = (matrix("distance"), matrix("through"));
-    Ok(Box::new(ShortestPaths { distance, through, nodes: nodes as i32, seed: request.seed }))
+    Ok(Box::new(AllPairsPaths { distance, through, nodes: nodes as i32, seed: request.seed }))
 }
 
-impl ShortestPaths {
+impl AllPairsPaths {
     fn kernel(&self, cta: &mut Cta<'_>, k: i32) {
         let (nodes, across) = (self.nodes, self.nodes / SIDE);
         let (left, top) = (cta.index() as i32 % across * SIDE, cta.index() as i32 / across * SIDE);
@@ -88,7 +88,7 @@ impl ShortestPaths {
     }
 }
 
-impl Instance for ShortestPaths {
+impl Instance for AllPairsPaths {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.distance, |index| self.edge(index));
         memory.fill(self.through, |index| (index / self.nodes as u64) as u32);
@@ -116,7 +116,7 @@ impl Instance for ShortestPaths {
         let mut distance: Vec<u32> = (0..(nodes * nodes) as u64).map(|index| self.edge(index)).collect();
         let mut through: Vec<u32> = (0..nodes * nodes).map(|index| (index / nodes) as u32).collect();
         for k in 0..nodes {
-            shorten((&mut distance, &mut through), nodes, k, k as u32);
+            floyd_warshall_pass((&mut distance, &mut through), nodes, k, k as u32);
         }
         equal("distance", &memory.to_vec(self.distance), &distance)?;
         equal("node between", &memory.to_vec(self.through), &through)

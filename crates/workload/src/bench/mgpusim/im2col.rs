@@ -1,13 +1,13 @@
 //! Unfolds an image: an output row for each element in the filter, a column for each position of the filter.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MI300A_KERNELS, compare, require};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 pub(super) const THREADS: u32 = 256;
 
 /// Instructions for a division with remainder: a product and a difference in addition. Source: LLVM, DivRemPairs.
@@ -16,19 +16,19 @@ const DIVIDED: u16 = DIVISION + 2;
 /// Side length of the image.
 pub(super) const SIDE: Parameter = Parameter {
     name: "side",
-    kind: Kind::Count { low: 1, high: 1 << 13 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 13 },
     default: "512",
     about: "side of the image of 4-byte floats, at scale 1; scales by the root",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 };
 
 /// Side length of the filter.
 pub(super) const FILTER: Parameter = Parameter {
     name: "filter",
-    kind: Kind::Count { low: 1, high: 15 },
+    kind: ParameterKind::Count { low: 1, high: 15 },
     default: "3",
     about: "side of the filter",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 };
 
 static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
@@ -37,10 +37,10 @@ static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
 pub(crate) static IM2COL: Benchmark = Benchmark {
     name: "im2col",
     about: "unfolds an image into the columns of a matrix product: divisions by run-time values",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out: |workload, request, memory| Ok(Box::new(Unfolding::lay_out(workload, request, memory)?)),
 };
 
@@ -64,7 +64,7 @@ impl Unfolding {
     ) -> Result<Unfolding, WorkloadError> {
         let side = request.scale.side_of(request.values.count("side"));
         let filter = request.values.count("filter");
-        demand(workload, filter <= side, || format!("a filter of {filter} is wider than an image of {side}"))?;
+        require(workload, filter <= side, || format!("a filter of {filter} is wider than an image of {side}"))?;
         let field = side - filter + 1;
         let columns = filter * filter * field * field;
         check_indices(workload, columns, "elements of columns")?;

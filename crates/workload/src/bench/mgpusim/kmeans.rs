@@ -3,49 +3,49 @@
 //! Rodinia's program first transposes the points, feature by feature, and lets the host move the centroids after each
 //! step; the step itself is identical.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "points",
-        kind: Kind::Count { low: 1, high: 1 << 26 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 26 },
         default: "262144",
         about: "points, at scale 1; scales",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
     Parameter {
         name: "features",
-        kind: Kind::Count { low: 1, high: 256 },
+        kind: ParameterKind::Count { low: 1, high: 256 },
         default: "32",
         about: "features of a point, 4-byte floats",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
     Parameter {
         name: "clusters",
-        kind: Kind::Count { low: 1, high: 256 },
+        kind: ParameterKind::Count { low: 1, high: 256 },
         default: "5",
         about: "clusters",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
     Parameter {
         name: "program",
-        kind: Kind::Choice(&["step", "rodinia"]),
+        kind: ParameterKind::Choice(&["step", "rodinia"]),
         default: "step",
         about: "step: one assignment of points that lie feature by feature; rodinia: points that are first turned, grids \
                 raised to a square, centroids moved by the host",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 500 },
+        kind: ParameterKind::Count { low: 1, high: 500 },
         default: "1",
         about: "assignments",
         source: "assumed: all alike; MGPUSim times one, Rodinia 3.1 kmeans runs until few points move, 500 at most",
@@ -60,7 +60,7 @@ pub(crate) static KMEANS: Benchmark = Benchmark {
              (Rodinia-Kmeans)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -80,7 +80,7 @@ struct Assignment {
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let points = request.scale.of(request.values.count("points"));
     let (features, clusters) = (request.values.count("features"), request.values.count("clusters"));
-    crate::bench::benchmark::demand("kmeans", points * features <= i32::MAX as u64, || {
+    crate::bench::benchmark::require("kmeans", points * features <= i32::MAX as u64, || {
         format!("{points} points of {features} features exceed 2^31 - 1 values")
     })?;
     let turned = request.values.text("program") == "rodinia";

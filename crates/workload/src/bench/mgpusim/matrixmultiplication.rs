@@ -4,16 +4,16 @@
 //! kilobytes. All tiles come from A's first 32 rows, and every row of result tiles therefore equals the first. All CTAs
 //! stage equal values, and the race affects only timing; the recording runs the CTAs in sequence.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Tile side length, in elements. Source: [`MEASURED`].
+/// Tile side length, in elements. Source: [`MI300A_KERNELS`].
 const TILE: i32 = 32;
-/// CTA side length; vectors per tile row. Source: [`MEASURED`].
+/// CTA side length; vectors per tile row. Source: [`MI300A_KERNELS`].
 const SIDE: i32 = 8;
 /// Elements per vector, and per side of a thread's result block.
 const VECTOR: usize = 4;
@@ -22,27 +22,27 @@ const REGISTERS: u32 = 96;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "side",
-    kind: Kind::Count { low: 1, high: 1 << 14 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 14 },
     default: "640",
     about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 32",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table. Work grows faster than the footprint.
 pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
     name: "matrixmultiplication",
     about: "matrix product staged through global memory: loads of the L1, arithmetic",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
 /// A thread's accumulators: `[row][column]`.
 type Sums = [[Lanes<f32>; VECTOR]; VECTOR];
 
-struct Matrices {
+struct MatrixProduct {
     a: Array<f32>,
     b: Array<f32>,
     c: Array<f32>,
@@ -57,10 +57,10 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
     let (a, b, c) = (matrix("a"), matrix("b"), matrix("c"));
     let staged = memory.array("staged", (TILE * TILE) as u64, Scaling::Fixed);
-    Ok(Box::new(Matrices { a, b, c, staged, side: side as i32, seed: request.seed }))
+    Ok(Box::new(MatrixProduct { a, b, c, staged, side: side as i32, seed: request.seed }))
 }
 
-impl Matrices {
+impl MatrixProduct {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let tiles = self.side / TILE;
         let (bx, by) = (cta.index() as i32 % tiles, cta.index() as i32 / tiles);
@@ -124,7 +124,7 @@ fn place(warp: &Warp<'_>) -> (Lanes<i32>, Lanes<i32>) {
     (warp.thread() % SIDE, warp.thread() / SIDE)
 }
 
-impl Instance for Matrices {
+impl Instance for MatrixProduct {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.a, |index| noise::unit(self.seed, index));
         memory.fill(self.b, |index| noise::unit(!self.seed, index));

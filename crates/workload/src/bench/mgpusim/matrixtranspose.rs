@@ -1,39 +1,39 @@
 //! Transposes a square matrix through the scratchpad, in 64 x 64 tiles, processed by CTAs along diagonals.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
-/// Tile side length, in elements. Source: [`MEASURED`].
+/// Tile side length, in elements. Source: [`MI300A_KERNELS`].
 const TILE: i32 = 64;
-/// Elements per vector, and side length of a thread's block, transposed in registers. Source: [`MEASURED`].
+/// Elements per vector, and side length of a thread's block, transposed in registers. Source: [`MI300A_KERNELS`].
 const VECTOR: i32 = 4;
 /// Vectors per tile row, and threads along each side of a CTA.
 const SIDE: i32 = TILE / VECTOR;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "side",
-    kind: Kind::Count { low: 1, high: 1 << 16 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 16 },
     default: "3072",
     about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 64",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table.
 pub(crate) static MATRIXTRANSPOSE: Benchmark = Benchmark {
     name: "matrixtranspose",
     about: "transposes a matrix through the scratchpad: strided rows, bank conflicts",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Matrices {
+struct MatrixTranspose {
     input: Array<f32>,
     output: Array<f32>,
     side: i64,
@@ -43,10 +43,15 @@ struct Matrices {
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), TILE as u64);
     let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
-    Ok(Box::new(Matrices { input: matrix("input"), output: matrix("output"), side: side as i64, seed: request.seed }))
+    Ok(Box::new(MatrixTranspose {
+        input: matrix("input"),
+        output: matrix("output"),
+        side: side as i64,
+        seed: request.seed,
+    }))
 }
 
-impl Matrices {
+impl MatrixTranspose {
     fn tiles(&self) -> i64 {
         self.side / i64::from(TILE)
     }
@@ -92,7 +97,7 @@ impl Matrices {
     }
 }
 
-impl Instance for Matrices {
+impl Instance for MatrixTranspose {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input, |index| noise::unit(self.seed, index));
     }

@@ -2,14 +2,14 @@
 //! element. The result stays in memory and is stored after every term, because the compiler must assume concurrent
 //! reads.
 
-use crate::bench::benchmark::{ADDRESS, compare, demand};
+use crate::bench::benchmark::{ADDRESS, compare, require};
 use crate::bench::workload::{Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`](crate::bench::benchmark::MEASURED).
+/// Threads per CTA. Source: [`MI300A_KERNELS`](crate::bench::benchmark::MI300A_KERNELS).
 const THREADS: u32 = 256;
 /// Columns per 128-byte line; rows reach new lines after this many columns.
 const LINE: u64 = 32;
@@ -17,17 +17,17 @@ const LINE: u64 = 32;
 pub(super) static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "1536",
         about: "rows of the matrix of 4-byte floats, at scale 1; scales",
-        source: crate::bench::benchmark::MEASURED,
+        source: crate::bench::benchmark::MI300A_KERNELS,
     },
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "1536",
         about: "columns of the matrix; does not scale",
-        source: crate::bench::benchmark::MEASURED,
+        source: crate::bench::benchmark::MI300A_KERNELS,
     },
 ];
 
@@ -46,7 +46,7 @@ impl Matrix {
         memory: &mut Memory,
     ) -> Result<Matrix, WorkloadError> {
         let (rows, columns) = (request.scale.of(request.values.count("rows")), request.values.count("columns"));
-        demand(workload, rows * columns <= i32::MAX as u64, || {
+        require(workload, rows * columns <= i32::MAX as u64, || {
             format!("{rows} rows of {columns} columns exceed 2^31 - 1 elements")
         })?;
         let values = memory.array("matrix", rows * columns, Scaling::Scales);

@@ -1,9 +1,9 @@
 //! A single copy: from host to device, back, or within device memory, for which the runtime launches a kernel.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
@@ -16,17 +16,17 @@ const VECTOR: usize = 4;
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "mib",
-        kind: Kind::Count { low: 1, high: 4096 },
+        kind: ParameterKind::Count { low: 1, high: 4096 },
         default: "64",
         about: "size of the copy in MiB, at scale 1; scales",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
     Parameter {
         name: "direction",
-        kind: Kind::Choice(&["d2d", "h2d", "d2h"]),
+        kind: ParameterKind::Choice(&["d2d", "h2d", "d2h"]),
         default: "d2d",
         about: "within device memory, to the device, to the host",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
 ];
 
@@ -34,10 +34,10 @@ static PARAMETERS: [Parameter; 2] = [
 pub(crate) static MEMCOPY: Benchmark = Benchmark {
     name: "memcopy",
     about: "one copy within device memory, or between host and device",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

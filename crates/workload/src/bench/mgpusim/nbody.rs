@@ -4,14 +4,14 @@
 //! CTAs race. All CTAs stage identical values in identical order. The recording, with CTAs in sequence, therefore
 //! computes the right forces.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads per CTA, and bodies per tile. Source: [`MEASURED`].
+/// Threads per CTA, and bodies per tile. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 /// Softening of the distance, squared. Source: assumed; no address depends on this value.
 const SOFTENING: f32 = 0.25;
@@ -25,20 +25,20 @@ const INTERACTION: [(ComputeClass, u16); 3] =
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "bodies",
-    kind: Kind::Count { low: 1, high: 1 << 22 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 22 },
     default: "24576",
     about: "bodies, at scale 1; scales, to whole tiles of 256",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table. The work grows with the footprint's square.
 pub(crate) static NBODY: Benchmark = Benchmark {
     name: "nbody",
     about: "all pairs of bodies: arithmetic, loads that all lanes share",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -6,28 +6,28 @@
 //! with a column drawn from each of equally long stretches, a stretch per entry. Columns are thus known without reading
 //! the column array.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare, where_on};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS, compare, map_active};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::ops::Range;
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: i32 = 64;
 
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "nodes",
-        kind: Kind::Count { low: 2, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 16 },
         default: "3072",
         about: "nodes; does not scale, because vectors and matrix could not both",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 0, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 0, high: 1 << 16 },
         default: "0",
         about: "rows of the matrix that are computed, at scale 1, 0 for as many as nodes; scales",
         source: "assumed: rows scale, as the work of a partition of the graph",
@@ -38,10 +38,10 @@ static PARAMETERS: [Parameter; 2] = [
 pub(crate) static PAGERANK: Benchmark = Benchmark {
     name: "mgpusim-pagerank",
     about: "PageRank on a dense random graph: streams of rows, gathers, a CTA a row",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -153,7 +153,7 @@ impl Ranks {
         let value = warp.load(self.values, at);
         let column = warp.load(self.columns, at);
         warp.compute(ComputeClass::Int, ADDRESS, column);
-        let known = where_on(warp, |lane| self.column(entries, at.lane(lane) as u64));
+        let known = map_active(warp, |lane| self.column(entries, at.lane(lane) as u64));
         let rank = warp.load(x, known);
         let added = warp.compute(ComputeClass::Fp32, 1, sum + value * rank);
         warp.update(sum, added)

@@ -1,35 +1,35 @@
 //! Rectifies a vector: each element is replaced by the maximum of the element and zero.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "elements",
-    kind: Kind::Count { low: 1, high: 1 << 30 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 30 },
     default: "4194304",
     about: "elements of each of two vectors of 4-byte floats, at scale 1; scales",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table.
 pub(crate) static RELU: Benchmark = Benchmark {
     name: "relu",
     about: "rectifies a vector: bandwidth, as much written as read",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Vectors {
+struct RectifiedVector {
     input: Array<f32>,
     output: Array<f32>,
     seed: u64,
@@ -38,10 +38,10 @@ struct Vectors {
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements"));
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
-    Ok(Box::new(Vectors { input: array("input"), output: array("output"), seed: request.seed }))
+    Ok(Box::new(RectifiedVector { input: array("input"), output: array("output"), seed: request.seed }))
 }
 
-impl Vectors {
+impl RectifiedVector {
     fn kernel(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             let i = warp.compute(ComputeClass::Int, 3, warp.global_thread());
@@ -59,7 +59,7 @@ impl Vectors {
     }
 }
 
-impl Instance for Vectors {
+impl Instance for RectifiedVector {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input, |index| self.input(index));
     }

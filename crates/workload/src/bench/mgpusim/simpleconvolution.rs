@@ -1,29 +1,29 @@
 //! A convolution of a padded image with a mask, with a pixel per thread.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED};
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MI300A_KERNELS};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 64;
 
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 8, high: 1 << 15 },
+        kind: ParameterKind::Count { low: 8, high: 1 << 15 },
         default: "1024",
         about: "side of the image of 4-byte integers, at scale 1; scales by the root, to a multiple of 8",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
     Parameter {
         name: "mask",
-        kind: Kind::Count { low: 1, high: 31 },
+        kind: ParameterKind::Count { low: 1, high: 31 },
         default: "3",
         about: "side of the mask",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
 ];
 
@@ -31,14 +31,14 @@ static PARAMETERS: [Parameter; 2] = [
 pub(crate) static SIMPLECONVOLUTION: Benchmark = Benchmark {
     name: "simpleconvolution",
     about: "convolves an image with a mask: many small CTAs, shifted loads",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Image {
+struct PaddedConvolution {
     input: Array<u32>,
     mask: Array<f32>,
     output: Array<i32>,
@@ -52,7 +52,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), 8);
     let width = request.values.count("mask");
     let padded = side + width - 1;
-    Ok(Box::new(Image {
+    Ok(Box::new(PaddedConvolution {
         input: memory.array("input", padded * padded, Scaling::Scales),
         mask: memory.array("mask", width * width, Scaling::Fixed),
         output: memory.array("output", side * side, Scaling::Scales),
@@ -62,7 +62,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     }))
 }
 
-impl Image {
+impl PaddedConvolution {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let padded = self.side + self.width - 1;
         cta.each_warp(|warp| {
@@ -89,7 +89,7 @@ impl Image {
     }
 }
 
-impl Instance for Image {
+impl Instance for PaddedConvolution {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input, |index| self.pixel(index));
         memory.fill(self.mask, |index| noise::unit(!self.seed, index));

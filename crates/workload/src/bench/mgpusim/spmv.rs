@@ -3,30 +3,30 @@
 //! The matrix is a band: entry j in row r is at column (r + j) modulo the number of rows, which makes the array
 //! contents known in advance.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS, compare, require};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 1, high: 1 << 26 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 26 },
         default: "262144",
         about: "rows, and columns, at scale 1; scales",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
     Parameter {
         name: "entries",
-        kind: Kind::Count { low: 1, high: 1024 },
+        kind: ParameterKind::Count { low: 1, high: 1024 },
         default: "16",
         about: "entries of each row",
-        source: MEASURED,
+        source: MI300A_KERNELS,
     },
 ];
 
@@ -34,10 +34,10 @@ static PARAMETERS: [Parameter; 2] = [
 pub(crate) static SPMV: Benchmark = Benchmark {
     name: "spmv",
     about: "sparse matrix times vector, a thread a row: strided loads that share lines over iterations",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -54,7 +54,7 @@ struct Band {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let (rows, entries) = (request.scale.of(request.values.count("rows")), request.values.count("entries"));
-    demand(name, rows * entries <= i32::MAX as u64, || format!("{rows} rows of {entries} exceed 2^31 - 1 entries"))?;
+    require(name, rows * entries <= i32::MAX as u64, || format!("{rows} rows of {entries} exceed 2^31 - 1 entries"))?;
     Ok(Box::new(Band {
         values: memory.array("values", rows * entries, Scaling::Scales),
         columns: memory.array("columns", rows * entries, Scaling::Scales),

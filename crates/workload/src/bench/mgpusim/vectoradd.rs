@@ -1,35 +1,35 @@
 //! Adds two vectors, with an element per thread.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::benchmark::{ADDRESS, Benchmark, MI300A_KERNELS, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads per CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "elements",
-    kind: Kind::Count { low: 1, high: 1 << 30 },
+    kind: ParameterKind::Count { low: 1, high: 1 << 30 },
     default: "4194304",
     about: "elements of each of three vectors of 4-byte floats, at scale 1; scales",
-    source: MEASURED,
+    source: MI300A_KERNELS,
 }];
 
 /// The workload's entry in the table.
 pub(crate) static VECTORADD: Benchmark = Benchmark {
     name: "vectoradd",
     about: "adds two vectors: bandwidth, one launch",
-    source: MEASURED,
+    source: MI300A_KERNELS,
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Vectors {
+struct VectorSum {
     a: Array<f32>,
     b: Array<f32>,
     sum: Array<f32>,
@@ -39,10 +39,10 @@ struct Vectors {
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements"));
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
-    Ok(Box::new(Vectors { a: array("a"), b: array("b"), sum: array("sum"), seed: request.seed }))
+    Ok(Box::new(VectorSum { a: array("a"), b: array("b"), sum: array("sum"), seed: request.seed }))
 }
 
-impl Vectors {
+impl VectorSum {
     fn kernel(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             // The index has two dimensions in the source, the second with extent 1.
@@ -61,7 +61,7 @@ impl Vectors {
     }
 }
 
-impl Instance for Vectors {
+impl Instance for VectorSum {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.a, |index| self.inputs(index).0);
         memory.fill(self.b, |index| self.inputs(index).1);

@@ -2,10 +2,10 @@
 //! shows the bandwidth of the memory level that holds the array. Each CTA either stays on a single part, which may fit
 //! in the L1, or moves on to another CTA's part, absent from the L1.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, compare, require};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -22,35 +22,35 @@ const ONWARD: u64 = 37;
 static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "kib",
-        kind: Kind::Count { low: 16, high: 1 << 22 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 22 },
         default: "65536",
         about: "size of the array in KiB, at scale 1; scales, to whole parts of 16 KiB",
         source: "assumed: beyond every L2",
     },
     Parameter {
         name: "ctas",
-        kind: Kind::Count { low: 1, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 20 },
         default: "160",
         about: "CTAs of 1024 threads, a part of the array each; scales",
         source: "assumed: two on each SM of V100",
     },
     Parameter {
         name: "passes",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "1",
         about: "times that the array is gone through; does not scale",
         source: "assumed",
     },
     Parameter {
         name: "operation",
-        kind: Kind::Choice(&["read", "write", "copy"]),
+        kind: ParameterKind::Choice(&["read", "write", "copy"]),
         default: "read",
         about: "what is done with the array; a copy goes to a second one",
         source: "McCalpin, STREAM; te42kyfo/gpu-benches, gpu-stream",
     },
     Parameter {
         name: "parts",
-        kind: Kind::Choice(&["all", "own"]),
+        kind: ParameterKind::Choice(&["all", "own"]),
         default: "all",
         about: "whether a CTA goes on to another part with each pass, or stays on its own",
         source: "te42kyfo/gpu-benches: all as gpu-l2-cache, own as gpu-cache",
@@ -64,12 +64,12 @@ pub(crate) static BANDWIDTH: Benchmark = Benchmark {
     source: "te42kyfo/gpu-benches: gpu-stream, gpu-l2-cache, gpu-cache",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
+enum StreamOperation {
     Read,
     Write,
     Copy,
@@ -83,7 +83,7 @@ struct StreamedArray {
     part: u64,
     ctas: u64,
     passes: u64,
-    operation: Operation,
+    operation: StreamOperation,
     stays: bool,
     seed: u64,
 }
@@ -93,13 +93,13 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let elements = request.scale.of(request.values.count("kib") << 8);
     let part = (elements / ctas).max(1).next_multiple_of(STEP);
     request.fit_parts("kib", elements, part * ctas, 1 << 8, "whole parts of 16 KiB, as many for each CTA");
-    demand(name, part * ctas <= 1 << 31, || format!("{ctas} parts of {part} elements exceed 2^31 elements"))?;
+    require(name, part * ctas <= 1 << 31, || format!("{ctas} parts of {part} elements exceed 2^31 elements"))?;
     let operation = match request.values.text("operation") {
-        "write" => Operation::Write,
-        "copy" => Operation::Copy,
-        _ => Operation::Read,
+        "write" => StreamOperation::Write,
+        "copy" => StreamOperation::Copy,
+        _ => StreamOperation::Read,
     };
-    let others = if operation == Operation::Copy { part * ctas } else { ctas * u64::from(THREADS) };
+    let others = if operation == StreamOperation::Copy { part * ctas } else { ctas * u64::from(THREADS) };
     Ok(Box::new(StreamedArray {
         from: memory.array("from", part * ctas, Scaling::Scales),
         to: memory.array("to", others, Scaling::Scales),
@@ -133,7 +133,7 @@ impl StreamedArray {
                 // A pass must end before the next begins, so that the next pass finds its lines in the cache.
                 sum = warp.compute(ComputeClass::Fp32, 1, sum);
             }
-            if self.operation == Operation::Read {
+            if self.operation == StreamOperation::Read {
                 warp.store(self.to, warp.global_thread(), sum);
             }
         });
@@ -143,16 +143,16 @@ impl StreamedArray {
     /// in compiled loops with sufficient unrolling.
     fn step(&self, warp: &mut Warp<'_>, at: Lanes<i64>, sum: Lanes<f32>) -> Lanes<f32> {
         match self.operation {
-            Operation::Read => {
+            StreamOperation::Read => {
                 let [a, b, c, d]: [_; VECTOR] = warp.load_vector(self.from, at);
                 warp.compute(ComputeClass::Fp32, VECTOR as u16, ());
                 sum + (a + b + c + d)
             }
-            Operation::Write => {
+            StreamOperation::Write => {
                 warp.store_vector(self.from, at, [Lanes::all(1.0); VECTOR]);
                 sum
             }
-            Operation::Copy => {
+            StreamOperation::Copy => {
                 let vector: [_; VECTOR] = warp.load_vector(self.from, at);
                 warp.store_vector(self.to, at, vector);
                 sum
@@ -173,7 +173,7 @@ impl Instance for StreamedArray {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.from);
         let grid = Grid::new("bandwidth", self.ctas, THREADS);
-        if self.operation == Operation::Read || self.stays || self.passes == 1 {
+        if self.operation == StreamOperation::Read || self.stays || self.passes == 1 {
             host.launch(grid, |cta| self.kernel(cta))?;
         } else {
             // In each pass, another CTA writes the part, always with the same values: a race only in time.
@@ -191,11 +191,13 @@ impl Instance for StreamedArray {
             steps.map(vector).map(|at| (at..at + VECTOR as u64).map(|at| self.value(at)).sum::<f32>()).sum()
         };
         match self.operation {
-            Operation::Read => compare("sums", memory.to_vec(self.to), (0..self.to.len()).map(sum), 1e-4),
-            Operation::Write => {
+            StreamOperation::Read => compare("sums", memory.to_vec(self.to), (0..self.to.len()).map(sum), 1e-4),
+            StreamOperation::Write => {
                 compare("from", memory.to_vec(self.from), std::iter::repeat_n(1.0, self.from.len() as usize), 0.0)
             }
-            Operation::Copy => compare("to", memory.to_vec(self.to), (0..self.to.len()).map(|at| self.value(at)), 0.0),
+            StreamOperation::Copy => {
+                compare("to", memory.to_vec(self.to), (0..self.to.len()).map(|at| self.value(at)), 0.0)
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A pointer chase: a single thread follows a ring of lines in an irregular order, one load at a time. The time per
 //! step shows the latency of the ring's memory level.
 
-use crate::bench::benchmark::{Benchmark, demand};
+use crate::bench::benchmark::{Benchmark, require};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Cta, Grid, Lanes, Memory, Scaling};
 
@@ -18,14 +18,14 @@ const STEP: u64 = STRIDE / 4;
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "kib",
-        kind: Kind::Count { low: 1, high: 1 << 22 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 22 },
         default: "16384",
         about: "size of the ring in KiB, at scale 1; scales, to a power of two of lines of 128 bytes",
         source: "assumed: beyond the L2 of V100",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 24 },
         default: "8192",
         about: "loads; does not scale",
         source: "assumed: enough that the launch weighs little",
@@ -39,7 +39,7 @@ pub(crate) static CHASE: Benchmark = Benchmark {
     source: "Saavedra and Smith, IEEE Trans. Computers 44(10) 1995; order as in Jia et al. 2018 (arXiv 1804.06826)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -58,7 +58,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let bytes = wanted.next_power_of_two().max(8 * STRIDE);
     request.fit_parts("kib", wanted, bytes, 1 << 10, "powers of two from 1");
     let lines = bytes / STRIDE;
-    demand(name, lines * STEP <= 1 << 31, || format!("a ring of {bytes} bytes exceeds 2^31 elements"))?;
+    require(name, lines * STEP <= 1 << 31, || format!("a ring of {bytes} bytes exceeds 2^31 elements"))?;
     Ok(Box::new(Ring {
         next: memory.array("ring", lines * STEP, Scaling::Scales),
         end: memory.array("end", 1, Scaling::Fixed),

@@ -7,7 +7,7 @@
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
@@ -32,28 +32,28 @@ const PADDING: i32 = 16;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 3, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 3, high: 1 << 20 },
         default: "8192",
         about: "columns of the plane of 4-byte floats, at scale 1; scales",
         source: "assumed: twice the largest side of SHOC Stencil2D, so that the planes exceed every L2",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 3, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 3, high: 1 << 20 },
         default: "8192",
         about: "rows of the plane; does not scale, because modules share rows",
         source: "assumed, as columns",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "10",
         about: "launches",
         source: "assumed: enough for the state after the first sweep to dominate",
     },
     Parameter {
         name: "points",
-        kind: Kind::Choice(&["5", "9"]),
+        kind: ParameterKind::Choice(&["5", "9"]),
         default: "5",
         about: "points of the stencil; with 9, columns and rows are those inside a halo, in whole tiles of 64 x 16",
         source: "5: Jacobi iteration; 9: SHOC Stencil2D as in MGPUSim, gpu_perf_scripts",
@@ -67,7 +67,7 @@ pub(crate) static STENCIL2D: Benchmark = Benchmark {
     source: "Jacobi iteration; weights of SHOC Stencil2D",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -2,7 +2,7 @@
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
@@ -12,21 +12,21 @@ const FACTOR: f64 = 0.4;
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "elements",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "33554432",
         about: "elements of each of three arrays of 8-byte floats, at scale 1",
         source: "BabelStream (`ARRAY_SIZE`)",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "10",
         about: "launches",
         source: "STREAM (`NTIMES`)",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["192", "256", "512", "1024"]),
+        kind: ParameterKind::Choice(&["192", "256", "512", "1024"]),
         default: "1024",
         about: "threads of a CTA",
         source: "BabelStream, CUDA version (`TBSIZE`); GPU-STREAM's predecessor stream.cu has 192",
@@ -40,11 +40,11 @@ pub(crate) static TRIAD: Benchmark = Benchmark {
     source: "McCalpin, STREAM; sizes of BabelStream; NUMA-GPU, Table 2 (Other-Stream-Triad)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Arrays {
+struct TriadArrays {
     a: Array<f64>,
     b: Array<f64>,
     c: Array<f64>,
@@ -56,10 +56,10 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let elements = request.scale.of(request.values.count("elements"));
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
     let (iterations, threads) = (request.values.count("iterations"), request.values.count("threads") as u32);
-    Ok(Box::new(Arrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }))
+    Ok(Box::new(TriadArrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }))
 }
 
-fn triad(cta: &mut Cta<'_>, arrays: &Arrays) {
+fn triad(cta: &mut Cta<'_>, arrays: &TriadArrays) {
     cta.each_warp(|warp| {
         let i = warp.global_thread();
         warp.when(i.cast::<i64>().lt(arrays.a.len() as i64), |warp| {
@@ -71,7 +71,7 @@ fn triad(cta: &mut Cta<'_>, arrays: &Arrays) {
     });
 }
 
-impl Instance for Arrays {
+impl Instance for TriadArrays {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.b, |index| index as f64);
         memory.fill(self.c, |index| (index % 1000) as f64 * 0.5);

@@ -45,7 +45,7 @@ use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
 use hermitian::BATCH;
@@ -70,49 +70,49 @@ const NETFLIX: &str = "cuMF_als, README, main.cpp: the Netflix data set";
 static PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "items",
-        kind: Kind::Count { low: 2, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 24 },
         default: "17770",
         about: "items, at scale 1, which GPUs share; scales with users and ratings, so that rows stay as long",
         source: NETFLIX,
     },
     Parameter {
         name: "users",
-        kind: Kind::Count { low: 2, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 24 },
         default: "480189",
         about: "users, at scale 1, which GPUs share; scales",
         source: NETFLIX,
     },
     Parameter {
         name: "ratings",
-        kind: Kind::Count { low: 2, high: 1 << 31 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 31 },
         default: "99072112",
         about: "ratings, at scale 1; scales",
         source: NETFLIX,
     },
     Parameter {
         name: "features",
-        kind: Kind::Count { low: 1, high: 160 },
+        kind: ParameterKind::Count { low: 1, high: 160 },
         default: "100",
         about: "factors of an item and of a user; does not scale",
         source: "cuMF_als, README: F=100; the source takes multiples of 10",
     },
     Parameter {
         name: "x_batches",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "1",
         about: "batches of items, whose left-hand sides share memory",
         source: "cuMF_als, README (X_BATCH)",
     },
     Parameter {
         name: "theta_batches",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "3",
         about: "batches of users",
         source: "cuMF_als, README (THETA_BATCH)",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "10",
         about: "iterations, each of both halves",
         source: "cuMF_als, main.cpp (ITERS)",
@@ -126,11 +126,11 @@ pub(in crate::bench) static ALS: MultiGpu = MultiGpu(Benchmark {
     source: "cuMF_als (cuMF/cumf_als; Tan et al., HPDC 2016); GPS, Table 2 (ALS)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 });
 
-struct Solver {
+struct AlternatingLeastSquares {
     sizes: Sizes,
     features: i32,
     iterations: u64,
@@ -214,7 +214,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
                 slots: Partition::even(slots, request.gpus()).tiles(1, 1),
             })
         };
-    Ok(Box::new(Solver {
+    Ok(Box::new(AlternatingLeastSquares {
         x: half(&X, items, [theta, x])?,
         theta: half(&THETA, users, [x, theta])?,
         sizes,
@@ -250,7 +250,7 @@ impl HalfIteration {
     }
 }
 
-impl Solver {
+impl AlternatingLeastSquares {
     fn ratings(&self) -> &Ratings {
         self.ratings.get_or_init(|| Ratings::new(self.sizes, self.seed))
     }
@@ -276,7 +276,7 @@ impl Solver {
     }
 }
 
-impl Instance for Solver {
+impl Instance for AlternatingLeastSquares {
     fn fill(&self, memory: &Memory) {
         self.x.fill(memory, &self.ratings().by_item);
         self.theta.fill(memory, &self.ratings().by_user);

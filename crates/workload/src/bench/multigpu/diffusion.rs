@@ -13,10 +13,10 @@
 
 use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::{DIVISION, MultiGpu};
-use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
-use crate::bench::reference::agree;
+use crate::bench::benchmark::{ADDRESS, Benchmark, require};
+use crate::bench::reference::compare_f64;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 
@@ -43,28 +43,28 @@ const UPDATE: [u16; 3] = [1, 3, 2 + DIVISION];
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 7, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 7, high: 1 << 14 },
         default: "400",
         about: "cells along x, of 8-byte floats, at scale 1; scales by the root",
         source: TARTAN,
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 7, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 7, high: 1 << 14 },
         default: "400",
         about: "cells along y, at scale 1; scales by the root",
         source: TARTAN,
     },
     Parameter {
         name: "planes",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "400",
         about: "cells along z, which GPUs share; does not scale. Three planes of ghosts at either end come on top",
         source: TARTAN,
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "8",
         about: "steps, each a copy and three times two launches",
         source: "assumed: Tartan runs 1000, all alike; one to profile, and seven steady ones",
@@ -78,7 +78,7 @@ pub(in crate::bench) static DIFFUSION: MultiGpu = MultiGpu(Benchmark {
     source: "uuudown/Tartan, diffusion (LaplaceO4_async, Compute_RK); GPS, Table 2 (Diffusion)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 });
 
@@ -109,7 +109,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let (planes, pitch) = (inside + 2 * BORDER as u64, columns.next_multiple_of(PITCH));
     check_indices(name, pitch * rows * planes, "cells")?;
     let gpus = request.gpus();
-    demand(name, inside >= u64::from(gpus), || format!("{inside} planes leave some of {gpus} GPUs without any"))?;
+    require(name, inside >= u64::from(gpus), || format!("{inside} planes leave some of {gpus} GPUs without any"))?;
     let mut field = |name| memory.array(name, pitch * rows * planes, Scaling::Scales);
     let cut = Partition::even(inside, gpus);
     let parts = |cells: u64, each: i32| cells.div_ceil(each as u64);
@@ -310,6 +310,6 @@ impl Instance for Heat {
             let second = mix(0.75, self.after_step(&self.after_step(&field)));
             field = mix(1.0 / 3.0, self.after_step(&second));
         }
-        agree("heat", &memory.to_vec(self.heat), &field)
+        compare_f64("heat", &memory.to_vec(self.heat), &field)
     }
 }

@@ -19,10 +19,10 @@ mod velocity;
 
 use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::{DIVISION, MultiGpu};
-use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
-use crate::bench::cells::Cells;
+use crate::bench::benchmark::{ADDRESS, Benchmark, compare, require};
+use crate::bench::cell_grid::CellGrid;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Shared, Warp};
 use reference::Fields;
@@ -56,7 +56,7 @@ const PAIRS: [[usize; 3]; 3] = [[0, 1, 2], [1, 3, 4], [2, 4, 5]];
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 6, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 6, high: 1 << 20 },
         default: "3000",
         about: "cells along x, of 4-byte floats, at scale 1; scales. Two cells of a frame at either end come on top",
         source: "uuudown/Tartan, b2reqwp/b2r_config.h: its larger ground, 3000 x 200. A GPU has 188 x 13 CTAs, four waves of \
@@ -64,21 +64,21 @@ static PARAMETERS: [Parameter; 4] = [
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 7, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 7, high: 1 << 20 },
         default: "200",
         about: "cells along y; does not scale: x alone shrinks, as the force does, which has a value for each x and z",
         source: "Tartan, as x",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 6, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 6, high: 1 << 20 },
         default: "500",
         about: "planes, which GPUs share; does not scale",
         source: "Tartan, b2reqwp/b2r_config.h: its default, whose share of exchanged cells a step it keeps",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "8",
         about: "steps, each four launches",
         source: "assumed: Tartan runs 600, of which the first 50 are alike; one to profile, and seven steady ones",
@@ -92,7 +92,7 @@ pub(in crate::bench) static EQWP: MultiGpu = MultiGpu(Benchmark {
     source: "uuudown/Tartan, scale-out/scale-out/b2reqwp (eqwp.cu); GPS, Table 2 (B2rEqwp)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 });
 
@@ -106,7 +106,7 @@ struct Ground {
     /// External force, `[z][x][axis]`
     force: Array<f32>,
     /// Cell grid including the frame.
-    cells: Cells,
+    cells: CellGrid,
     iterations: u64,
     /// Grid over the inner planes; all planes on a GPU form one tile.
     tiles: PartitionGrid,
@@ -116,7 +116,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let x = request.fit_least("x", request.scale.of(request.values.count("x")), 6);
     let [y, z] = ["y", "z"].map(|name| request.values.count(name));
     let gpus = request.gpus();
-    demand(name, z >= u64::from(gpus), || format!("{z} planes leave some of {gpus} GPUs without any"))?;
+    require(name, z >= u64::from(gpus), || format!("{z} planes leave some of {gpus} GPUs without any"))?;
     let [wide, high, deep] = [x, y, z].map(|side| side + 2 * REACH as u64);
     let count = wide * high * deep;
     check_indices(name, count, "cells")?;
@@ -129,7 +129,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         stress,
         displacement: field("disp"),
         force: memory.array("f_init", 3 * wide * deep, Scaling::Scales),
-        cells: Cells { x: wide as i32, y: high as i32, z: deep as i32 },
+        cells: CellGrid { x: wide as i32, y: high as i32, z: deep as i32 },
         iterations: request.values.count("iterations"),
         tiles: Partition::even(z, gpus).tiles(z, ctas[0] * ctas[1]),
     }))

@@ -27,9 +27,9 @@ mod transpose;
 
 use super::MultiGpu;
 use super::partition::{Partition, PartitionGrid};
-use crate::bench::benchmark::{Benchmark, demand};
+use crate::bench::benchmark::{Benchmark, require};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 use fft::{Roots, Transform};
@@ -59,21 +59,21 @@ const PHASES: [f32; 3] = [0.1, 0.1 + 1.0 / 3.0, 0.1 + 2.0 / 3.0];
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 16, high: MOST },
+        kind: ParameterKind::Count { low: 16, high: MOST },
         default: "256",
         about: "points of the box along x and y, which GPUs share, a power of two; does not scale",
         source: SOURCE,
     },
     Parameter {
         name: "depth",
-        kind: Kind::Count { low: 8, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 8, high: 1 << 16 },
         default: "256",
         about: "points of the box along z, at scale 1, there a power of two up to 512; scales",
         source: SOURCE,
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 10_000 },
+        kind: ParameterKind::Count { low: 1, high: 10_000 },
         default: "8",
         about: "time steps, of three substeps each",
         source: "assumed: the source runs until a time of 1, and its steps do the same",
@@ -87,7 +87,7 @@ pub(in crate::bench) static HIT: MultiGpu = MultiGpu(Benchmark {
     source: "Tartan (uuudown/Tartan), hit; GPS, Table 2 (Hit)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 });
 
@@ -185,9 +185,9 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let side = fit_power(request, "side", side);
     let depth = fit_power(request, "depth", depth.max(8));
     let (gpus, steps) = (request.gpus(), request.values.count("steps"));
-    demand(name, side >= u64::from(gpus), || format!("{side} planes leave some of {gpus} GPUs without any"))?;
-    demand(name, depth <= MOST, || format!("depth {depth} is more than the {MOST} points of a transform"))?;
-    demand(name, depth <= 32 * side, || format!("depth {depth} is more than 32 times the side {side}"))?;
+    require(name, side >= u64::from(gpus), || format!("{side} planes leave some of {gpus} GPUs without any"))?;
+    require(name, depth <= MOST, || format!("depth {depth} is more than the {MOST} points of a transform"))?;
+    require(name, depth <= 32 * side, || format!("depth {depth} is more than 32 times the side {side}"))?;
     let half = depth / 2 + 1;
     check_indices(name, 2 * side * side * half, "values")?;
     let mut field = |name: &str| memory.array(name, 2 * side * side * half, Scaling::Scales);

@@ -8,9 +8,9 @@
 use super::MultiGpu;
 use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::sum::add_up;
-use crate::bench::benchmark::{Benchmark, compare, demand};
+use crate::bench::benchmark::{Benchmark, compare, require};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
 use std::f64::consts::PI;
@@ -24,28 +24,28 @@ const UNIT: f32 = 4_294_967_296.0;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 3, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 3, high: 1 << 20 },
         default: "16384",
         about: "columns of the plane of 4-byte floats, at scale 1; scales",
         source: SAMPLE,
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 3, high: 1 << 20 },
+        kind: ParameterKind::Count { low: 3, high: 1 << 20 },
         default: "16384",
         about: "rows of the plane, which GPUs share; does not scale",
         source: SAMPLE,
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "10",
         about: "launches",
         source: "assumed: the sample runs 1000, of which all but the first do the same",
     },
     Parameter {
         name: "check",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "1",
         about: "launches from one that sums the norm of the change to the next",
         source: SAMPLE,
@@ -59,7 +59,7 @@ pub(in crate::bench) static JACOBI: MultiGpu = MultiGpu(Benchmark {
     source: "NVIDIA/multi-gpu-programming-models; GPS, Table 2 (Jacobi)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 });
 
@@ -80,7 +80,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let (rows, iterations) = (request.values.count("rows"), request.values.count("iterations"));
     check_indices(name, columns * rows, "points")?;
     let gpus = request.gpus();
-    demand(name, rows - 2 >= u64::from(gpus), || format!("{rows} rows leave some of {gpus} GPUs without any"))?;
+    require(name, rows - 2 >= u64::from(gpus), || format!("{rows} rows leave some of {gpus} GPUs without any"))?;
     let mut plane = |name| memory.array(name, columns * rows, Scaling::Scales);
     let planes = [plane("a"), plane("a_new")];
     Ok(Box::new(Planes {

@@ -33,10 +33,10 @@ mod scan;
 
 use super::MultiGpu;
 use super::partition::{Partition, PartitionGrid};
-use crate::bench::benchmark::{Benchmark, demand};
+use crate::bench::benchmark::{Benchmark, require};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 use scan::{COLOURS, LARGEST, PIECE, Scan};
@@ -51,35 +51,35 @@ const START: f64 = 0.5;
 static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 16, high: 2048 },
+        kind: ParameterKind::Count { low: 16, high: 2048 },
         default: "512",
         about: "voxels of the image along either axis; does not scale",
         source: PAPER,
     },
     Parameter {
         name: "views",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "720",
         about: "views at scale 1, 720 to half a turn; scales: what is exchanged and computed both follow",
         source: PAPER,
     },
     Parameter {
         name: "channels",
-        kind: Kind::Count { low: 16, high: 1 << 13 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 13 },
         default: "1024",
         about: "channels of the detector, which covers the image's diagonal; does not scale",
         source: PAPER,
     },
     Parameter {
         name: "radius",
-        kind: Kind::Count { low: 3, high: 32 },
+        kind: ParameterKind::Count { low: 3, high: 32 },
         default: "9",
         about: "voxels from the middle of a supervoxel to its side",
         source: "sv-mbirct (HPImaging/sv-mbirct), src/mbir_ct.h (`SVLENGTH`)",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "8",
         about: "updates of all supervoxels",
         source: "assumed: the demo of sv-mbirct has at most 20, all alike here",
@@ -93,7 +93,7 @@ pub(in crate::bench) static MBIR: MultiGpu = MultiGpu(Benchmark {
     source: "sv-mbirct (HPImaging/sv-mbirct); GPU-ICD (Sabne et al., PPoPP 2017); GPS, Table 2 (CT)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 });
 
@@ -137,8 +137,8 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let [side, channels, radius, iterations] = ["side", "channels", "radius", "iterations"].map(count);
     let views = request.scale.of(count("views"));
     let gpus = request.gpus();
-    demand(name, views >= u64::from(gpus), || format!("{views} views leave some of {gpus} GPUs without any"))?;
-    demand(name, channels >= side, || format!("{channels} channels are fewer than the {side} voxels of a side"))?;
+    require(name, views >= u64::from(gpus), || format!("{views} views leave some of {gpus} GPUs without any"))?;
+    require(name, channels >= side, || format!("{channels} channels are fewer than the {side} voxels of a side"))?;
     let scan = Scan::new(side as i32, views as i32, channels as i32, radius as i32);
     let [pieces, voxels, supervoxels, room, band] =
         [scan.pieces(), scan.voxels(), scan.supervoxels(), scan.room(), scan.band()].map(|count| count as u64);

@@ -50,11 +50,11 @@ impl Workload for MultiGpu {
         self.0.nonlinear()
     }
 
-    fn address_only(&self) -> bool {
-        self.0.address_only()
+    fn data_independent(&self) -> bool {
+        self.0.data_independent()
     }
 
-    fn cut_by_gpus(&self) -> bool {
+    fn partitioned_by_gpus(&self) -> bool {
         true
     }
 

@@ -31,7 +31,7 @@ use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::graph::{Arc, Graph, Rmat, rmat_graph};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
 use std::sync::OnceLock;
@@ -52,7 +52,7 @@ static PARAMETERS: [Parameter; 3] = [
     DEGREE,
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 10_000 },
+        kind: ParameterKind::Count { low: 1, high: 10_000 },
         default: "20",
         about: "iterations",
         source: "Tartan, prbench: kernel 3 runs 20",
@@ -66,7 +66,7 @@ pub(in crate::bench) static PAGERANK: MultiGpu = MultiGpu(Benchmark {
     source: "Tartan, prbench (uuudown/Tartan); GPS, Table 2 (Pagerank)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 });
 
@@ -294,7 +294,7 @@ impl Instance for Ranks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::reference::agree;
+    use crate::bench::reference::compare_f64;
     use crate::record::RecordOptions;
     use crate::scale::Scale;
     use crate::simt::Backing;
@@ -333,7 +333,7 @@ mod tests {
         let ranks = || memory.bits(place).into_iter().map(f64::from_bits).collect::<Vec<_>>();
         let start = ranks();
         instance.run(&mut Host::new(&memory, &RecordOptions::default())).unwrap();
-        agree("rank", &ranks(), &floats(5, start.clone())).unwrap();
+        compare_f64("rank", &ranks(), &floats(5, start.clone())).unwrap();
         let together = |ranks: &[f64]| ranks.iter().sum::<f64>();
         assert!((together(&start) - 1.0).abs() < 1e-12 && together(&ranks()) < 0.9);
     }

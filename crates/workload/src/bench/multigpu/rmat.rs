@@ -1,9 +1,9 @@
 //! R-MAT graph shared by the graph programs: its parameters, and the arc ends as arrays.
 
-use crate::bench::benchmark::demand;
+use crate::bench::benchmark::require;
 use crate::bench::workload::{Request, WorkloadError, check_indices};
 use crate::graph::Graph;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 
 /// Minimum and maximum node count. Source: assumed: a line with distances for each of two GPUs; with 16 arcs per node,
 /// half the arcs that 32-bit signed indices can count.
@@ -13,7 +13,7 @@ const MOST: u64 = 1 << 26;
 /// Parameter for the node count.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
-    kind: Kind::Count { low: FEWEST, high: MOST },
+    kind: ParameterKind::Count { low: FEWEST, high: MOST },
     default: "2097152",
     about: "nodes, which GPUs share, at scale 1: a power of two; scales, and with it what is exchanged, as the arcs do",
     source: "Tartan, prbench, run_4g_strong.sh: scale 21",
@@ -22,7 +22,7 @@ pub(super) const NODES: Parameter = Parameter {
 /// Parameter for the arcs per node.
 pub(super) const DEGREE: Parameter = Parameter {
     name: "degree",
-    kind: Kind::Count { low: 2, high: 1024 },
+    kind: ParameterKind::Count { low: 2, high: 1024 },
     default: "16",
     about: "arcs drawn for each node",
     source: "Tartan, prbench, run_4g_strong.sh, and Graph500's specification: edge factor 16",
@@ -35,7 +35,7 @@ pub(super) fn shape(name: &'static str, request: &mut Request) -> Result<(u32, u
     // The nearest power of two by ratio.
     let log_nodes = low + u32::from(u128::from(wanted).pow(2) >= 2 << (2 * low));
     let nodes = request.fit(NODES.name, wanted, 1 << log_nodes, "powers of two");
-    demand(name, (FEWEST..=MOST).contains(&nodes), || format!("{nodes} nodes: {FEWEST} to {MOST} are allowed"))?;
+    require(name, (FEWEST..=MOST).contains(&nodes), || format!("{nodes} nodes: {FEWEST} to {MOST} are allowed"))?;
     let degree = request.values.count(DEGREE.name);
     check_indices(name, nodes * degree, "arcs")?;
     Ok((log_nodes, degree as u32))

@@ -24,7 +24,7 @@ use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::graph::{Graph, Rmat, rmat_graph};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
 use std::sync::OnceLock;
@@ -44,7 +44,7 @@ static PARAMETERS: [Parameter; 3] = [
     Parameter { source: "Graph500's specification: edge factor 16", ..DEGREE },
     Parameter {
         name: "rounds",
-        kind: Kind::Count { low: 1, high: 1000 },
+        kind: ParameterKind::Count { low: 1, high: 1000 },
         default: "1000",
         about: "rounds, at most; fewer where no distance changes any more: R-MAT graphs take about ten",
         source: "Gunrock and Groute run until nothing changes",
@@ -58,11 +58,11 @@ pub(in crate::bench) static SSSP: MultiGpu = MultiGpu(Benchmark {
     source: "Gunrock and Groute, SSSP (partitions, start, weights); GPS, Table 2 (SSSP)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 });
 
-struct ShortestPaths {
+struct PartitionedPaths {
     rmat: Rmat,
     gpus: u8,
     /// Links, drawn on first use: array sizes are known without them.
@@ -96,7 +96,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let rmat = Rmat { log_nodes, degree, heaviest: HEAVIEST, flips: false, seed: request.seed };
     let (nodes, rounds) = (u64::from(rmat.nodes()), request.values.count("rounds"));
     let gpus = request.gpus();
-    Ok(Box::new(ShortestPaths {
+    Ok(Box::new(PartitionedPaths {
         rmat,
         gpus,
         links: OnceLock::new(),
@@ -128,7 +128,7 @@ impl PartitionedGraph {
     }
 }
 
-impl ShortestPaths {
+impl PartitionedPaths {
     fn links(&self) -> &PartitionedGraph {
         self.links.get_or_init(|| PartitionedGraph::new(self.rmat, self.gpus))
     }
@@ -179,7 +179,7 @@ impl ShortestPaths {
     }
 }
 
-impl Instance for ShortestPaths {
+impl Instance for PartitionedPaths {
     fn fill(&self, memory: &Memory) {
         let PartitionedGraph { arcs, .. } = self.links();
         let mut targets = rows(arcs);

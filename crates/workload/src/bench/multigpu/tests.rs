@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tombolo_types::stream::Program;
 
 fn programs() -> impl Iterator<Item = &'static dyn Workload> {
-    list().iter().copied().filter(|workload| workload.cut_by_gpus())
+    list().iter().copied().filter(|workload| workload.partitioned_by_gpus())
 }
 
 /// Final array contents after a run on `gpus` GPUs, by name, once the result is verified.

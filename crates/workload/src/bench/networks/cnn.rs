@@ -7,14 +7,14 @@
 //! The layer's product has a single tile of outputs and very many terms, so CTAs divide the terms, and a last kernel
 //! adds the partial sums. cuBLAS does the same (`splitKreduce_kernel`); MIOpen's method is not known to us.
 
-use super::convolution::{Convolution, Epilogue, Filter, Shape};
+use super::convolution::{Convolution, ConvolutionShape, Epilogue, Filter};
 use super::gemm::TILE_32X32;
 use super::product::{Factor, Product};
 use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION};
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -36,7 +36,7 @@ const fn count(
     (low, high): (u64, u64),
     source: &'static str,
 ) -> Parameter {
-    Parameter { name, kind: Kind::Count { low, high }, default, about, source }
+    Parameter { name, kind: ParameterKind::Count { low, high }, default, about, source }
 }
 
 /// Source of the layers' sizes.
@@ -82,7 +82,7 @@ pub(crate) static CNN: Benchmark = Benchmark {
     source: "DNNMark (shidong-ai/DNNMark; gem5/gem5-resources, src/gpu/DNNMark); CPElide, Table II (CNN)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -116,7 +116,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let (channels, outputs) = (vectors(request, "channels"), vectors(request, "outputs"));
     let (batch, inputs) = (root(request, "batch") as u32, root(request, "inputs") as u32);
     let side = request.values.count("side") as u32;
-    let shape = Shape { batch, groups: 1, inputs, outputs: channels, side, filter: FILTER, tile: None };
+    let shape = ConvolutionShape { batch, groups: 1, inputs, outputs: channels, side, filter: FILTER, tile: None };
     shape.check().map_err(|message| WorkloadError::Shape { workload: name, message })?;
     let features = u64::from(channels) * u64::from(pooled_side(side)).pow(2);
     check_indices(name, u64::from(outputs) * features, "weights")?;

@@ -12,7 +12,7 @@ use super::gemm::{
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, Workload, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter, SourcedDefault};
+use crate::parameter::{Parameter, ParameterKind, SourcedDefault};
 use crate::record::{Host, RecordError};
 use crate::scale::Scale;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
@@ -20,7 +20,7 @@ use std::ops::Range;
 
 /// Shape of a convolution on square images with square filters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct ConvolutionShape {
     pub(super) batch: u32,
     /// Number of mutually independent channel groups.
     pub(super) groups: u32,
@@ -46,7 +46,7 @@ pub(super) struct Filter {
     pub(super) padding: u32,
 }
 
-impl Shape {
+impl ConvolutionShape {
     /// Number of rows and columns in an output image.
     pub(super) fn out_side(&self) -> u32 {
         (self.side + 2 * self.filter.padding - self.filter.side) / self.filter.stride + 1
@@ -77,9 +77,9 @@ impl Shape {
     /// The shape at `scale`: images and channels shrink by the scale's square root, with channels in whole groups.
     /// Inputs, weights and outputs are each products with two scaled factors, and all three follow the scale. Side
     /// lengths and patches stay.
-    pub(super) fn scaled(&self, scale: Scale) -> Shape {
+    pub(super) fn scaled(&self, scale: Scale) -> ConvolutionShape {
         let of_group = |channels: u32| scale.side_of(u64::from(channels / self.groups)) as u32;
-        Shape {
+        ConvolutionShape {
             batch: scale.side_of(u64::from(self.batch)) as u32,
             inputs: self.groups * of_group(self.inputs),
             outputs: self.groups * of_group(self.outputs),
@@ -98,7 +98,7 @@ impl Shape {
 
     /// Checks conditions required at any scale.
     fn check_parts(&self) -> Result<(), String> {
-        let Shape { groups, inputs, outputs, .. } = *self;
+        let ConvolutionShape { groups, inputs, outputs, .. } = *self;
         if !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
             return Err(format!(
                 "{inputs} inputs and {outputs} outputs: both must be multiples of {groups}, the groups"
@@ -124,7 +124,7 @@ impl Shape {
 
 /// A convolution over arrays in device memory.
 pub(super) struct Convolution {
-    pub(super) shape: Shape,
+    pub(super) shape: ConvolutionShape,
     /// `batch × inputs × side × side`.
     pub(super) input: Array<f32>,
     /// `outputs × inputs per group × filter × filter`.
@@ -379,13 +379,13 @@ pub(super) const fn parameters(
         (low, high): (u64, u64),
         given: SourcedDefault,
     ) -> Parameter {
-        Parameter { name, kind: Kind::Count { low, high }, default: given.0, about, source: given.1 }
+        Parameter { name, kind: ParameterKind::Count { low, high }, default: given.0, about, source: given.1 }
     }
     [
         count("batch", "images, at scale 1; scales by the root", (1, 1 << 12), batch),
         Parameter {
             name: "groups",
-            kind: Kind::Choice(&["1", "2"]),
+            kind: ParameterKind::Choice(&["1", "2"]),
             default: groups.0,
             about: "groups of channels that do not see each other",
             source: groups.1,
@@ -401,7 +401,7 @@ pub(super) const fn parameters(
         ),
         Parameter {
             name: "tile",
-            kind: Kind::Choice(&["auto", "128x128", "64x128", "64x64", "48x64"]),
+            kind: ParameterKind::Choice(&["auto", "128x128", "64x128", "64x64", "48x64"]),
             default: "auto",
             about: "output channels × pixels of a CTA; auto: 128x128 or 64x128, by which leaves fewer channels empty",
             source: "assumed: what cuDNN chooses is not published",
@@ -431,14 +431,14 @@ impl Workload for ConvolutionLayer {
         true
     }
 
-    fn address_only(&self) -> bool {
+    fn data_independent(&self) -> bool {
         true
     }
 
     fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let count = |name| request.values.count(name) as u32;
         let message = |message| WorkloadError::Shape { workload: self.name, message };
-        let whole = Shape {
+        let whole = ConvolutionShape {
             batch: count("batch"),
             groups: if request.values.text("groups") == "1" { 1 } else { 2 },
             inputs: count("inputs"),

@@ -34,7 +34,7 @@ pub(crate) static GRU: Benchmark = Benchmark {
     source: "DeepBench GRU (baidu-research/DeepBench; hal-uw/gem5-bmks-micro24, DeepBench); CPElide, Table II (RNN-GRU)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -31,7 +31,7 @@ pub(crate) static LSTM_LAYER2: Benchmark = Benchmark {
     source: "DeepBench LSTM; Appleyard et al., 2016; HMG Table III (ML_lstm_layer2)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

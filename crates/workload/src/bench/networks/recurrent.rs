@@ -9,7 +9,7 @@ use super::gemm::{TILE_32X32, TILE_128X64};
 use super::product::{Factor, Product};
 use crate::bench::workload::{Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter, SourcedDefault};
+use crate::parameter::{Parameter, ParameterKind, SourcedDefault};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -25,21 +25,21 @@ pub(super) const fn parameters(hidden: SourcedDefault, batch: SourcedDefault, st
     [
         Parameter {
             name: "hidden",
-            kind: Kind::Count { low: 32, high: 1 << 14 },
+            kind: ParameterKind::Count { low: 32, high: 1 << 14 },
             default: hidden.0,
             about: "hidden units, and inputs; scales by the root, to a multiple of 32",
             source: hidden.1,
         },
         Parameter {
             name: "batch",
-            kind: Kind::Count { low: 1, high: 1 << 14 },
+            kind: ParameterKind::Count { low: 1, high: 1 << 14 },
             default: batch.0,
             about: "samples; does not scale",
             source: batch.1,
         },
         Parameter {
             name: "steps",
-            kind: Kind::Count { low: 2, high: 10_000 },
+            kind: ParameterKind::Count { low: 2, high: 10_000 },
             default: steps.0,
             about: "time steps",
             source: steps.1,

@@ -5,11 +5,11 @@
 //! 8,028,160 bytes in single precision: 428 images and the weights make the 3.20 GB of HMG's Table III. Batch
 //! normalisation is folded into the weights, as for inference.
 
-use super::convolution::{Convolution, Epilogue, Filter, Shape};
+use super::convolution::{Convolution, ConvolutionShape, Epilogue, Filter};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 
@@ -21,28 +21,28 @@ const SQUARE: Filter = Filter { side: 3, stride: 1, padding: 1 };
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "batch",
-        kind: Kind::Count { low: 1, high: 1 << 12 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 12 },
         default: "428",
         about: "images, at scale 1; scales by the root",
         source: "HMG Table III: 3.20 GB (GiB) of one block's inputs, weights and outputs; the block is assumed",
     },
     Parameter {
         name: "wide",
-        kind: Kind::Count { low: 1, high: 1 << 12 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 12 },
         default: "256",
         about: "channels of the block's input and output; scales by the root",
         source: "He et al., 2016, Table 1, conv2_x of the 50-layer network",
     },
     Parameter {
         name: "narrow",
-        kind: Kind::Count { low: 1, high: 1 << 12 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 12 },
         default: "64",
         about: "channels between the convolutions; scales by the root",
         source: "He et al., 2016, Table 1, conv2_x of the 50-layer network",
     },
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 1, high: 1 << 10 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 10 },
         default: "56",
         about: "rows and columns of an image",
         source: "He et al., 2016, Table 1, conv2_x",
@@ -56,7 +56,7 @@ pub(crate) static RESNET: Benchmark = Benchmark {
     source: "He et al., 2016, Table 1 (ResNet-50, conv2_x); HMG Table III (ML_resnet)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -69,7 +69,8 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let count = |name| request.values.count(name) as u32;
     let (wide, narrow, side) = (count("wide"), count("narrow"), count("side"));
     let batch = count("batch");
-    let shape = |inputs, outputs, filter| Shape { batch, groups: 1, inputs, outputs, side, filter, tile: None };
+    let shape =
+        |inputs, outputs, filter| ConvolutionShape { batch, groups: 1, inputs, outputs, side, filter, tile: None };
     let whole = [shape(wide, narrow, POINT), shape(narrow, narrow, SQUARE), shape(narrow, wide, POINT)];
     let shapes = whole.map(|shape| shape.scaled(request.scale));
     for shape in shapes {
@@ -80,7 +81,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let reduced = scaled("reduced", shapes[0].elements()[2]);
     let filtered = scaled("filtered", shapes[1].elements()[2]);
     let output = scaled("output", shapes[2].elements()[2]);
-    let mut layer = |name, shape: Shape, weights, (input, output), after| {
+    let mut layer = |name, shape: ConvolutionShape, weights, (input, output), after| {
         let weights = memory.array(weights, shape.elements()[1], Scaling::Scales);
         (name, Convolution { shape, input, weights, output, after })
     };

@@ -22,7 +22,7 @@ pub(crate) static RNN_DGRAD: Benchmark = Benchmark {
     source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_DGRAD)",
     parameters: &VANILLA,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

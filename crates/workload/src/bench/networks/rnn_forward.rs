@@ -17,7 +17,7 @@ pub(crate) static RNN_FORWARD: Benchmark = Benchmark {
     source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_FW)",
     parameters: &VANILLA,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -10,7 +10,7 @@ mod sha256;
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 use sha256::{START, compress, hash_twice};
@@ -32,21 +32,21 @@ const COMPARISON: u16 = 24;
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "headers",
-        kind: Kind::Count { low: 1, high: 1 << 26 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 26 },
         default: "53000000",
         about: "block headers, at scale 1; scales",
         source: "NUMA-GPU, Table 2: 5898 MB in headers of 80 bytes, hashes of 32 and nonces of 4",
     },
     Parameter {
         name: "nonces",
-        kind: Kind::Count { low: 1, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
         default: "4",
         about: "nonces tried for each header",
         source: "assumed: each costs the same arithmetic and no memory",
     },
     Parameter {
         name: "ctas",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "60",
         about: "CTAs, at scale 1; scales with the SMs",
         source: "NUMA-GPU, Table 2",
@@ -60,11 +60,11 @@ pub(crate) static BITCOIN: Benchmark = Benchmark {
     source: "Nakamoto, Bitcoin (2008), hashes by FIPS 180-4; NUMA-GPU, Table 2 (Other-Bitcoin-Crypto)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Search {
+struct NonceSearch {
     /// Header words, `[word][header]`
     headers: Array<u32>,
     /// `[word][header]`: the smallest hash.
@@ -80,7 +80,7 @@ struct Search {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let headers = request.scale.of(request.values.count("headers"));
     check_indices(name, headers * HEADER as u64, "words of headers")?;
-    Ok(Box::new(Search {
+    Ok(Box::new(NonceSearch {
         headers: memory.array("headers", headers * HEADER as u64, Scaling::Scales),
         hashes: memory.array("hashes", headers * HASH as u64, Scaling::Scales),
         found: memory.array("found", headers, Scaling::Scales),
@@ -120,7 +120,7 @@ fn search(header: [u32; HEADER], nonces: u32) -> [u32; HASH + 1] {
     std::array::from_fn(|at| if at < HASH { best.0[at] } else { best.1 })
 }
 
-impl Search {
+impl NonceSearch {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let threads = cta.grid() as i32 * THREADS as i32;
         cta.each_warp(|warp| {
@@ -150,7 +150,7 @@ impl Search {
     }
 }
 
-impl Instance for Search {
+impl Instance for NonceSearch {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.headers, |index| self.word(index));
     }

@@ -9,9 +9,9 @@
 mod scene;
 
 use self::scene::{LEAF, SIDE, Triangle, Vector, along, cross, dot, hierarchy, minus, triangles, unit};
-use crate::bench::benchmark::{Benchmark, compare, each_active, where_on};
+use crate::bench::benchmark::{Benchmark, compare, each_active, map_active};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, MAX_LANES, Memory, Scaling, Warp};
 use std::array::from_fn;
@@ -36,28 +36,28 @@ const NONE: i32 = -1;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "triangles",
-        kind: Kind::Count { low: 8, high: 1 << 26 },
+        kind: ParameterKind::Count { low: 8, high: 1 << 26 },
         default: "1310720",
         about: "triangles of the scene, in leaves of four, at scale 1; scales",
         source: "NUMA-GPU, Table 2: with the hierarchy over them, 87 MB",
     },
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 16, high: 1 << 13 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 13 },
         default: "1024",
         about: "pixels of a row, at scale 1; scales by the root, to whole tiles of 16",
         source: "NUMA-GPU, Table 2: 3072 CTAs of 256 threads",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 16, high: 1 << 13 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 13 },
         default: "768",
         about: "rows of pixels, at scale 1; scales by the root, to whole tiles of 16",
         source: "as columns",
     },
     Parameter {
         name: "bounces",
-        kind: Kind::Count { low: 0, high: 8 },
+        kind: ParameterKind::Count { low: 0, high: 8 },
         default: "1",
         about: "mirrored rays of a pixel, at most",
         source: "assumed: one, so that there are incoherent rays",
@@ -72,11 +72,11 @@ pub(crate) static RAYTRACING: Benchmark = Benchmark {
     source: "Aila and Laine, HPG 2009 (traversal); NUMA-GPU, Table 2 (Other-Optix-Raytracing), its scene assumed",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
-struct Picture {
+struct RenderedScene {
     /// Twelve numbers per node: for each child, low and high along x and y; then low and high along z for both.
     boxes: Array<f32>,
     /// Two children per node.
@@ -101,7 +101,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let [columns, rows] = ["columns", "rows"].map(side);
     check_indices(name, 12 * triangles, "numbers of triangles")?;
     check_indices(name, columns * rows, "pixels")?;
-    Ok(Box::new(Picture {
+    Ok(Box::new(RenderedScene {
         boxes: memory.array("boxes", 12 * (leaves - 1), Scaling::Scales),
         children: memory.array("children", 2 * (leaves - 1), Scaling::Scales),
         corners: memory.array("corners", 12 * triangles, Scaling::Scales),
@@ -220,7 +220,7 @@ impl PixelPath {
     }
 }
 
-impl Picture {
+impl RenderedScene {
     /// Primary ray through a pixel.
     fn primary(&self, pixel: i32) -> PixelPath {
         let (column, row) = (pixel % self.columns, pixel / self.columns);
@@ -257,11 +257,12 @@ impl Picture {
             let triangle = self.load_triangle(warp, hit.map(|hit| hit.triangle));
             let colour = warp.load(self.colour, hit.map(|hit| hit.triangle));
             warp.compute(ComputeClass::Fp32, 50, ());
-            let surface =
-                where_on(warp, |lane| Surface::new(&path.lane(lane).ray, hit.lane(lane).distance, triangle.lane(lane)));
+            let surface = map_active(warp, |lane| {
+                Surface::new(&path.lane(lane).ray, hit.lane(lane).distance, triangle.lane(lane))
+            });
             let shadow = self.trace(warp, surface.map(|surface| surface.shadow_ray()), true);
             let colour = warp.compute(ComputeClass::Fp32, 16, colour);
-            let bounced = where_on(warp, |lane| {
+            let bounced = map_active(warp, |lane| {
                 let hidden = shadow.lane(lane).triangle != NONE;
                 path.lane(lane).bounce(&surface.lane(lane), colour.lane(lane), hidden)
             });
@@ -276,7 +277,7 @@ impl Picture {
         let mut stacks: [Vec<i32>; MAX_LANES] = from_fn(|_| vec![0]);
         loop {
             let done = |lane: u32| any && hit.lane(lane).triangle != NONE;
-            let at = where_on(warp, |lane| if done(lane) { None } else { stacks[lane as usize].pop() });
+            let at = map_active(warp, |lane| if done(lane) { None } else { stacks[lane as usize].pop() });
             if !warp.any(at.map(|at| at.is_some())) {
                 return hit;
             }
@@ -327,13 +328,13 @@ impl Picture {
         let triangle = warp.compute(ComputeClass::Int, 3, triangle);
         let corners = [0, 4, 8].map(|at| warp.load_vector::<f32, i32, 4>(self.corners, triangle * 12 + at));
         let corners = warp.compute(ComputeClass::Fp32, 0, corners);
-        where_on(warp, |lane| corners.map(|corner| [0, 1, 2].map(|axis: usize| corner[axis].lane(lane))))
+        map_active(warp, |lane| corners.map(|corner| [0, 1, 2].map(|axis: usize| corner[axis].lane(lane))))
     }
 
     fn try_triangle(&self, warp: &mut Warp<'_>, triangle: Lanes<i32>, ray: Lanes<Ray>) -> Lanes<Hit> {
         let corners = self.load_triangle(warp, triangle);
         warp.compute(ComputeClass::Fp32, 52, ());
-        where_on(warp, |lane| match intersect(&ray.lane(lane), &corners.lane(lane)) {
+        map_active(warp, |lane| match intersect(&ray.lane(lane), &corners.lane(lane)) {
             Some(distance) => Hit { distance, triangle: triangle.lane(lane) },
             None => Hit::default(),
         })
@@ -372,7 +373,7 @@ impl Picture {
     }
 }
 
-impl Instance for Picture {
+impl Instance for RenderedScene {
     fn fill(&self, memory: &Memory) {
         let scene = self.scene();
         for (index, triangle) in (0..).zip(&scene) {

@@ -11,7 +11,7 @@ use super::rows::{DIRECTED, FILE, GraphRows, NODES};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
@@ -26,7 +26,7 @@ static PARAMETERS: [Parameter; 4] = [
     DIRECTED,
     Parameter {
         name: "rounds",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "31",
         about: "rounds of two launches, at most; fewer where all nodes have a colour",
         source: "Pannotia color in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 32, and the loop starts at 1",
@@ -41,7 +41,7 @@ pub(crate) static COLOR_MAX: Benchmark = Benchmark {
              Table II (Color-max)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 

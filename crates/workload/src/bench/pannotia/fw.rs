@@ -11,10 +11,10 @@
 //! equal number is drawn.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark};
-use crate::bench::reference::{equal, shorten};
+use crate::bench::reference::{equal, floyd_warshall_pass};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
@@ -30,21 +30,21 @@ const WIDE_INDEX: u16 = 4;
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "nodes",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "512",
         about: "nodes, at scale 1; scales by the root, to a multiple of 16",
         source: "CPElide, Table II (FW: 512_65536.gr)",
     },
     Parameter {
         name: "edges",
-        kind: Kind::Count { low: 0, high: 1 << 28 },
+        kind: ParameterKind::Count { low: 0, high: 1 << 28 },
         default: "65536",
         about: "edges drawn at random, at scale 1; of those between the same nodes the last counts; scales",
         source: "CPElide, Table II (FW: 512_65536.gr)",
     },
     Parameter {
         name: "passes",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
         default: "15",
         about: "launches: paths go through nodes 1 to as many, fewer than there are nodes",
         source: "Pannotia fw in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 16, and the loop starts at 1",
@@ -58,7 +58,7 @@ pub(crate) static FW: Benchmark = Benchmark {
     source: "Pannotia fw (pannotia/pannotia, graph_app/fw; hal-uw/gem5-bmks-micro24, pannotia/fw); CPElide, Table II (FW)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -140,7 +140,7 @@ impl Instance for AllPairs {
         let nodes = self.nodes as usize;
         let (mut distance, mut through) = (self.direct(), vec![0; nodes * nodes]);
         for k in 1..=self.passes as usize {
-            shorten((&mut distance, &mut through), nodes, k, k as i32);
+            floyd_warshall_pass((&mut distance, &mut through), nodes, k, k as i32);
         }
         equal("distance", &memory.to_vec(self.distance), &distance)?;
         equal("node between", &memory.to_vec(self.through), &through)

@@ -1,10 +1,10 @@
 //! The graph for Pannotia's programs, as compressed sparse rows in device memory.
 
-use crate::bench::benchmark::demand;
-use crate::bench::lonestar::network::{GRAPH, MOST_NODES, check_nodes, file};
+use crate::bench::benchmark::require;
+use crate::bench::lonestar::network::{GRAPH, MOST_NODES, check_nodes, user_graph_path};
 use crate::bench::workload::{Request, WorkloadError, check_indices};
-use crate::graph::{Graph, Reading, islands_graph, read_graph};
-use crate::parameter::{Kind, Parameter};
+use crate::graph::{Graph, GraphOptions, islands_graph, read_graph};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::Host;
 use crate::simt::{Array, Lanes, Memory, Scaling, Warp};
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Parameter for the node count in a generated graph.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
-    kind: Kind::Count { low: 1, high: MOST_NODES },
+    kind: ParameterKind::Count { low: 1, high: MOST_NODES },
     default: "69082",
     about: "nodes of the generated network, at scale 1; scales",
     source: "CPElide, Table II (AK.gr): Alaska's roads, TIGER/Line graphs of the 9th DIMACS challenge",
@@ -24,7 +24,7 @@ pub(super) const FILE: Parameter = GRAPH;
 /// Parameter that makes arcs count one way.
 pub(super) const DIRECTED: Parameter = Parameter {
     name: "directed",
-    kind: Kind::Flag,
+    kind: ParameterKind::Flag,
     default: "no",
     about: "no: an arc back is added for every arc, so that an edge of two arcs stands twice in both rows",
     source: "Pannotia, graph_parser/parse.cpp (`parseCOO`) without `-d`, over files that have both arcs of an edge",
@@ -49,9 +49,9 @@ impl GraphRows {
         weighted: bool,
         memory: &mut Memory,
     ) -> Result<GraphRows, WorkloadError> {
-        let (graph, scaling) = match file(workload, request)?.map(Path::to_owned) {
+        let (graph, scaling) = match user_graph_path(workload, request)?.map(Path::to_owned) {
             Some(path) => {
-                let read = read_graph(&path, Reading { symmetric: false, weighted })?;
+                let read = read_graph(&path, GraphOptions { symmetric: false, weighted })?;
                 read.notes.into_iter().for_each(|note| request.note(note));
                 (read.graph, Scaling::Fixed)
             }
@@ -67,7 +67,7 @@ impl GraphRows {
             check_indices(workload, 2 * graph.target().len() as u64, "arcs")?;
             graph.both_ways()
         };
-        demand(workload, graph.nodes() > 0, || "the graph has no node".to_owned())?;
+        require(workload, graph.nodes() > 0, || "the graph has no node".to_owned())?;
         let (nodes, arcs) = (u64::from(graph.nodes()), graph.target().len() as u64);
         Ok(GraphRows {
             row: memory.array("row", nodes + 1, scaling),

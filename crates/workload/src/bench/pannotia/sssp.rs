@@ -5,9 +5,9 @@
 //! distance changed. A node's row holds its arcs, so that distances run along arcs to the source.
 
 use super::rows::{DIRECTED, FILE, GraphRows, NODES};
-use crate::bench::benchmark::{Benchmark, demand};
+use crate::bench::benchmark::{Benchmark, require};
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -22,14 +22,14 @@ static PARAMETERS: [Parameter; 5] = [
     DIRECTED,
     Parameter {
         name: "source",
-        kind: Kind::Count { low: 0, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 0, high: 1 << 30 },
         default: "0",
         about: "node that distances are counted to",
         source: "Pannotia sssp, `sourceVertex`",
     },
     Parameter {
         name: "rounds",
-        kind: Kind::Count { low: 1, high: 1 << 30 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
         default: "194",
         about: "rounds of three launches, at most; fewer where no distance changes",
         source: "Pannotia sssp in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 192, passed in round 194",
@@ -44,11 +44,11 @@ pub(crate) static SSSP: Benchmark = Benchmark {
              Table II (SSSP)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
-struct ShortestPaths {
+struct SingleSourcePaths {
     rows: GraphRows,
     /// Weight per entry.
     weight: Array<i32>,
@@ -61,20 +61,24 @@ struct ShortestPaths {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    Ok(Box::new(ShortestPaths::lay_out(name, request, memory)?))
+    Ok(Box::new(SingleSourcePaths::lay_out(name, request, memory)?))
 }
 
-impl ShortestPaths {
-    fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<ShortestPaths, WorkloadError> {
+impl SingleSourcePaths {
+    fn lay_out(
+        name: &'static str,
+        request: &mut Request,
+        memory: &mut Memory,
+    ) -> Result<SingleSourcePaths, WorkloadError> {
         let rows = GraphRows::lay_out(name, request, true, memory)?;
         let source = request.values.count("source");
-        demand(name, source < u64::from(rows.nodes()), || {
+        require(name, source < u64::from(rows.nodes()), || {
             format!("source {source} is no node of the graph's {}", rows.nodes())
         })?;
         let heaviest = rows.graph.weight().iter().copied().max().unwrap_or(0);
         let room = (i32::MAX - FAR) as u32;
-        demand(name, heaviest <= room, || format!("an arc of weight {heaviest}: at most {room} are allowed"))?;
-        Ok(ShortestPaths {
+        require(name, heaviest <= room, || format!("an arc of weight {heaviest}: at most {room} are allowed"))?;
+        Ok(SingleSourcePaths {
             weight: memory.array("weight", rows.column.len(), rows.scaling),
             distance: ["before", "after"].map(|name| memory.array(name, u64::from(rows.nodes()), rows.scaling)),
             stop: memory.array("stop", 1, Scaling::Fixed),
@@ -143,7 +147,7 @@ impl ShortestPaths {
     }
 }
 
-impl Instance for ShortestPaths {
+impl Instance for SingleSourcePaths {
     fn fill(&self, memory: &Memory) {
         self.rows.fill(memory);
         memory.fill(self.weight, |entry| self.rows.graph.weight()[entry as usize] as i32);
@@ -200,7 +204,7 @@ mod tests {
             let mut request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
             record(workload, &request, &RecordOptions::default(), Mode::Verify).unwrap();
             let mut memory = Memory::new(Backing::AddressOnly);
-            let paths = ShortestPaths::lay_out("pannotia-sssp", &mut request, &mut memory).unwrap();
+            let paths = SingleSourcePaths::lay_out("pannotia-sssp", &mut request, &mut memory).unwrap();
             assert_eq!(paths.plain(), expected, "directed={directed}");
         }
     }

@@ -7,10 +7,10 @@
 //!
 //! Rodinia's CTA covers its sixteen hidden units at once; wider layers are covered in groups with sixteen units.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, compare, require};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
@@ -26,14 +26,14 @@ const TARGET: f32 = 0.1;
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "inputs",
-        kind: Kind::Count { low: 16, high: 1 << 26 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 26 },
         default: "65536",
         about: "input units, at scale 1; scales, to whole multiples of 16",
         source: "Rodinia 3.1 backprop (`run`: 65536); the 4096 CTAs of NUMA-GPU, Table 2",
     },
     Parameter {
         name: "hidden",
-        kind: Kind::Count { low: 16, high: 4096 },
+        kind: ParameterKind::Count { low: 16, high: 4096 },
         default: "304",
         about: "hidden units, a multiple of 16",
         source: "NUMA-GPU, Table 2: 160 MB at 65,536 inputs; Rodinia's 16 take 9 MB",
@@ -47,7 +47,7 @@ pub(crate) static BACKPROP: Benchmark = Benchmark {
     source: "Rodinia 3.1 backprop; NUMA-GPU, Table 2 (Rodinia-Backprop)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -70,7 +70,7 @@ struct Perceptron {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = SIDE as u64;
     let hidden = request.values.count("hidden");
-    demand(name, hidden.is_multiple_of(side), || format!("{hidden} hidden units: a multiple of {side} is needed"))?;
+    require(name, hidden.is_multiple_of(side), || format!("{hidden} hidden units: a multiple of {side} is needed"))?;
     let inputs = request.fit_multiple("inputs", request.scale.of(request.values.count("inputs")), side);
     let weights = (inputs + 1) * (hidden + 1);
     check_indices(name, weights, "weights")?;

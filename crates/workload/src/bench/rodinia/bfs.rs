@@ -7,12 +7,12 @@
 //! A mark takes one byte, and CTAs that reach a node simultaneously store equal values: no result depends on their
 //! order. Marks on scattered nodes leave the rest of a word unchanged, and are stored at their home.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, require};
 use crate::bench::reference::levels;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::graph::{Arc, Graph};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
@@ -29,14 +29,14 @@ const MOST_NODES: u64 = 1 << 26;
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "nodes",
-        kind: Kind::Count { low: 1, high: MOST_NODES },
+        kind: ParameterKind::Count { low: 1, high: MOST_NODES },
         default: "131072",
         about: "nodes of the random graph, of six arcs each on average, at scale 1; scales",
         source: "CPElide, Table II: graph128k.txt; Rodinia's graph1MW_6.txt has 1,000,000",
     },
     Parameter {
         name: "source",
-        kind: Kind::Count { low: 0, high: MOST_NODES - 1 },
+        kind: ParameterKind::Count { low: 0, high: MOST_NODES - 1 },
         default: "0",
         about: "node to start from",
         source: "Rodinia 3.1 bfs (`source`)",
@@ -50,11 +50,11 @@ pub(crate) static BFS: Benchmark = Benchmark {
     source: "Rodinia 3.1 bfs (yuhc/gpu-rodinia, cuda/bfs/bfs.cu); NUMA-GPU, Table 2 (Rodinia-BFS); CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
-struct Search {
+struct BreadthFirstSearch {
     graph: Graph,
     source: u32,
     /// First arc and arc count for each node, in turn: `[node][2]`.
@@ -85,10 +85,10 @@ fn graph(nodes: u32, seed: u64) -> Graph {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let (nodes, source) = (request.scale.of(request.values.count("nodes")), request.values.count("source"));
     check_indices(name, nodes * 2 * EDGES[1], "arcs")?;
-    demand(name, source < nodes, || format!("source {source} is no node of the graph's {nodes}"))?;
+    require(name, source < nodes, || format!("source {source} is no node of the graph's {nodes}"))?;
     let graph = graph(nodes as u32, request.seed);
     let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-    Ok(Box::new(Search {
+    Ok(Box::new(BreadthFirstSearch {
         source: source as u32,
         nodes: array("nodes", 2 * nodes),
         arcs: array("arcs", graph.target().len() as u64),
@@ -101,7 +101,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-impl Search {
+impl BreadthFirstSearch {
     /// Marks the unvisited neighbours of the current front.
     fn expand(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
@@ -145,7 +145,7 @@ impl Search {
     }
 }
 
-impl Instance for Search {
+impl Instance for BreadthFirstSearch {
     fn fill(&self, memory: &Memory) {
         let row = |node: u64| self.graph.row(node as u32);
         memory.fill(self.nodes, |at| {

@@ -7,10 +7,10 @@
 //! Nodes are laid out level by level, with room for all keys and children. Keys were inserted in ascending order, so
 //! all nodes except the last on a level are half full.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, require};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -20,35 +20,35 @@ const NONE: i32 = -1;
 static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "keys",
-        kind: Kind::Count { low: 2, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 24 },
         default: "1000000",
         about: "keys, from 0 on, inserted in ascending order, at scale 1; scales",
         source: "CPElide, Table II: mil.txt, whose size is that of the numbers from 0 to 999,999",
     },
     Parameter {
         name: "queries",
-        kind: Kind::Count { low: 1, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 24 },
         default: "10000",
         about: "single keys that are looked up, a CTA each, at scale 1; scales",
         source: "Rodinia 3.1 b+tree, data/b+tree/command.txt: k 10000",
     },
     Parameter {
         name: "ranges",
-        kind: Kind::Count { low: 1, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 24 },
         default: "6000",
         about: "ranges of keys that are looked up, a CTA each, at scale 1; scales",
         source: "Rodinia 3.1 b+tree, data/b+tree/command.txt: j 6000 3000",
     },
     Parameter {
         name: "span",
-        kind: Kind::Count { low: 0, high: 1 << 24 },
+        kind: ParameterKind::Count { low: 0, high: 1 << 24 },
         default: "3000",
         about: "keys from the first of a range to its last, at scale 1; scales",
         source: "Rodinia 3.1 b+tree, data/b+tree/command.txt: j 6000 3000",
     },
     Parameter {
         name: "order",
-        kind: Kind::Count { low: 4, high: 1024 },
+        kind: ParameterKind::Count { low: 4, high: 1024 },
         default: "256",
         about: "children of a node, at most, and threads of a CTA",
         source: "hal-uw/gem5-bmks-micro24, rodinia/b+tree/common.h (`DEFAULT_ORDER`)",
@@ -62,7 +62,7 @@ pub(crate) static BTREE: Benchmark = Benchmark {
     source: "Rodinia 3.1 b+tree (JuliaParallel/rodinia, cuda/b+tree/b+tree.c and kernel/); CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: false,
+    data_independent: false,
     lay_out,
 };
 
@@ -193,7 +193,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let [keys, queries, ranges, span] =
         ["keys", "queries", "ranges", "span"].map(|name| request.scale.of(request.values.count(name)));
     let span = if request.values.count("span") == 0 { 0 } else { span };
-    demand(name, span < keys, || format!("a range of {span} keys beyond its first does not fit in {keys} keys"))?;
+    require(name, span < keys, || format!("a range of {span} keys beyond its first does not fit in {keys} keys"))?;
     check_indices(name, keys, "keys")?;
     let layout = NodeLayout { order: request.values.count("order") as i32 };
     let (tree, height) = tree(keys as usize, layout.order as usize);

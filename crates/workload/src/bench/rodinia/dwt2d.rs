@@ -11,10 +11,10 @@
 //! Rodinia's `run` and CPElide's public scripts use the 5/3 transform (`-5`); the 9/7 transform is not implemented.
 //! Rodinia keeps an unused copy of each colour's samples: it is left out.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, require};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
@@ -43,21 +43,21 @@ const BANKS: i32 = 32;
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 2, high: 1 << 15 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 15 },
         default: "4096",
         about: "columns of the image, at scale 1; scales by the root",
         source: "CPElide, Table II: rgb.bmp 4096x4096",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 2, high: 1 << 15 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 15 },
         default: "4096",
         about: "rows of the image, at scale 1; scales by the root",
         source: "CPElide, Table II: rgb.bmp 4096x4096",
     },
     Parameter {
         name: "levels",
-        kind: Kind::Count { low: 1, high: 15 },
+        kind: ParameterKind::Count { low: 1, high: 15 },
         default: "3",
         about: "levels, each of a quarter of the one before",
         source: "Rodinia 3.1 dwt2d (`dwtLvls`; `run`: -f -5 -l 3)",
@@ -71,11 +71,11 @@ pub(crate) static DWT2D: Benchmark = Benchmark {
     source: "Rodinia 3.1 dwt2d (hal-uw/gem5-bmks-micro24, rodinia/dwt2d/dwt_hip/fdwt53.cpp); CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Image {
+struct WaveletTransform {
     /// Bytes for red, green and blue per pixel in turn, four bytes per word, padded to whole CTAs for `split`.
     source: Array<u32>,
     /// Samples per colour, `[row][column]`; later the low-low band for the next level.
@@ -91,12 +91,14 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let [columns, rows] = ["columns", "rows"].map(|name| request.scale.side_of(request.values.count(name)));
     let levels = request.values.count("levels") as u32;
     let fits = columns.min(rows) >= 1 << levels;
-    demand(name, fits, || format!("{levels} levels of {columns} × {rows} pixels: the last needs two along each side"))?;
+    require(name, fits, || {
+        format!("{levels} levels of {columns} × {rows} pixels: the last needs two along each side")
+    })?;
     let pixels = columns * rows;
     let words = pixels.div_ceil(u64::from(PIXELS)) * u64::from(WORDS);
     check_indices(name, pixels, "pixels")?;
     let mut plane = |name| memory.array(name, pixels, Scaling::Scales);
-    Ok(Box::new(Image {
+    Ok(Box::new(WaveletTransform {
         samples: ["red", "green", "blue"].map(&mut plane),
         bands: ["red-bands", "green-bands", "blue-bands"].map(&mut plane),
         source: memory.array("source", words, Scaling::Scales),
@@ -327,7 +329,7 @@ impl LevelLaunch {
     }
 }
 
-impl Image {
+impl WaveletTransform {
     /// Converts the bytes for 256 pixels to samples.
     fn split(&self, cta: &mut Cta<'_>) {
         let first = (cta.index() * WORDS) as i32;
@@ -421,7 +423,7 @@ fn transformed(mut line: Vec<i32>) -> Vec<i32> {
     line
 }
 
-impl Instance for Image {
+impl Instance for WaveletTransform {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.source, |index| self.word(index));
     }

@@ -9,7 +9,7 @@ mod mesh;
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 use mesh::{FACES, FAR, TetMesh, WING};
@@ -30,28 +30,28 @@ const SMOOTHING: f32 = 0.2;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 1, high: 512 },
+        kind: ParameterKind::Count { low: 1, high: 512 },
         default: "16",
         about: "cubes of six tetrahedra along x, at scale 1; scales by the root",
         source: "Rodinia 3.1 cfd (fvcorr.domn.193K): with y and z 193,440 elements for its 193,474",
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 1, high: 512 },
+        kind: ParameterKind::Count { low: 1, high: 512 },
         default: "31",
         about: "cubes along y, at scale 1; scales by the root",
         source: "Rodinia 3.1 cfd, as x",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 1, high: 512 },
+        kind: ParameterKind::Count { low: 1, high: 512 },
         default: "65",
         about: "cubes along z; does not scale, because modules share planes of z",
         source: "Rodinia 3.1 cfd, as x",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "2",
         about: "steps in time",
         source: "assumed: all alike; Rodinia 3.1 cfd runs 2000",
@@ -65,7 +65,7 @@ pub(crate) static EULER3D: Benchmark = Benchmark {
     source: "Rodinia 3.1 cfd (euler3d); NUMA-GPU, Table 2 (Rodinia-Euler3D)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -10,7 +10,7 @@
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
@@ -22,21 +22,21 @@ const SIDE: i32 = 16;
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "size",
-        kind: Kind::Count { low: 2, high: 46_340 },
+        kind: ParameterKind::Count { low: 2, high: 46_340 },
         default: "3216",
         about: "unknowns, at scale 1; scales by the root",
         source: "NUMA-GPU, Table 2: 78 MB in two matrices of 4-byte floats",
     },
     Parameter {
         name: "tile",
-        kind: Kind::Count { low: 4, high: 256 },
+        kind: ParameterKind::Count { low: 4, high: 256 },
         default: "64",
         about: "rows and columns of the matrix that a CTA of the second kernel treats",
         source: "NUMA-GPU, Table 2: 2599 CTAs, as good as 51 × 51 tiles; Rodinia's one element a thread gives 10,201",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 46_339 },
+        kind: ParameterKind::Count { low: 1, high: 46_339 },
         default: "4",
         about: "unknowns that are eliminated, at most all but one",
         source: "assumed: all steps do the same to a shrinking matrix under the same grid",
@@ -50,7 +50,7 @@ pub(crate) static GAUSSIAN: Benchmark = Benchmark {
     source: "Rodinia 3.1 gaussian; NUMA-GPU, Table 2 (Rodinia-Gaussian)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -3,10 +3,10 @@
 //! A CTA loads a grid tile, advances it in the scratchpad by as many steps as the pyramid is high, and writes the cells
 //! that remain valid: one row and column fewer on each side for each step.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, compare, require};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
@@ -36,28 +36,28 @@ const FACTOR: f32 = 0.5;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 2, high: 1 << 15 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 15 },
         default: "2384",
         about: "columns of the grid, at scale 1; scales",
         source: "NUMA-GPU, Table 2: 64 MB in three arrays of 4-byte floats",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 2, high: 1 << 15 },
+        kind: ParameterKind::Count { low: 2, high: 1 << 15 },
         default: "2384",
         about: "rows of the grid; does not scale, because modules share rows",
         source: "NUMA-GPU, Table 2, as columns: Rodinia's grids are square",
     },
     Parameter {
         name: "pyramid",
-        kind: Kind::Count { low: 1, high: 15 },
+        kind: ParameterKind::Count { low: 1, high: 15 },
         default: "2",
         about: "steps a launch",
         source: "Rodinia 3.1 hotspot (`run`: 512 2 2)",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "8",
         about: "steps",
         source: "assumed: four launches, all alike; Rodinia 3.1 hotspot runs 2",
@@ -71,7 +71,7 @@ pub(crate) static HOTSPOT: Benchmark = Benchmark {
     source: "Rodinia 3.1 hotspot; NUMA-GPU, Table 2 (Rodinia-Hotspot)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
@@ -88,7 +88,7 @@ struct Chip {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
     check_indices(name, columns * rows, "cells")?;
-    demand(name, columns > 1, || "a grid of one column has no neighbours".to_owned())?;
+    require(name, columns > 1, || "a grid of one column has no neighbours".to_owned())?;
     let mut array = |name| memory.array(name, columns * rows, Scaling::Scales);
     Ok(Box::new(Chip {
         power: array("power"),

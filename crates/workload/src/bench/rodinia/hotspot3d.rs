@@ -6,7 +6,7 @@
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -37,28 +37,28 @@ const FACTOR: f32 = 0.5;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 1, high: 1 << 15 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 15 },
         default: "512",
         about: "columns of a layer, at scale 1; scales",
         source: "CPElide, Table II: 512 8 20",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 1, high: 1024 },
+        kind: ParameterKind::Count { low: 1, high: 1024 },
         default: "512",
         about: "rows of a layer, whose number is the grain of the stack; does not scale, because modules share rows",
         source: "CPElide, Table II, as columns: layers are square; with more rows, a step would be too long",
     },
     Parameter {
         name: "layers",
-        kind: Kind::Count { low: 2, high: 1024 },
+        kind: ParameterKind::Count { low: 2, high: 1024 },
         default: "8",
         about: "layers",
         source: "CPElide, Table II: 512 8 20",
     },
     Parameter {
         name: "steps",
-        kind: Kind::Count { low: 1, high: 100_000 },
+        kind: ParameterKind::Count { low: 1, high: 100_000 },
         default: "20",
         about: "steps, each a launch",
         source: "CPElide, Table II: 512 8 20; hal-uw/gem5-bmks-micro24, rodinia/all_cmd runs 100",
@@ -72,7 +72,7 @@ pub(crate) static HOTSPOT3D: Benchmark = Benchmark {
     source: "Rodinia 3.1 hotspot3D (yuhc/gpu-rodinia, cuda/hotspot3D/opt1.cu); CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -8,7 +8,7 @@ use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::ops::Range;
@@ -22,7 +22,7 @@ const DIVISION: u16 = 8;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
     name: "size",
-    kind: Kind::Count { low: 16, high: 1 << 15 },
+    kind: ParameterKind::Count { low: 16, high: 1 << 15 },
     default: "512",
     about: "rows and columns of the matrix of 4-byte floats, at scale 1; scales by the root, to whole tiles of 16",
     source: "CPElide, Table II: 512.dat",
@@ -35,7 +35,7 @@ pub(crate) static LUD: Benchmark = Benchmark {
     source: "Rodinia 3.1 lud (yuhc/gpu-rodinia, cuda/lud/cuda/lud_kernel.cu); CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

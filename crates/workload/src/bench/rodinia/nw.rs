@@ -6,7 +6,7 @@
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
@@ -17,21 +17,21 @@ const SCORES: (i32, i32) = (-4, 11);
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "length",
-        kind: Kind::Count { low: 16, high: 1 << 15 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 15 },
         default: "16384",
         about: "length of each sequence, at scale 1; scales by the root, to whole tiles",
         source: "HMG Table III: nw-16K-10, 2.00 GB in two square arrays of 4-byte integers",
     },
     Parameter {
         name: "penalty",
-        kind: Kind::Count { low: 0, high: 1000 },
+        kind: ParameterKind::Count { low: 0, high: 1000 },
         default: "10",
         about: "cost of a gap",
         source: "HMG Table III: nw-16K-10",
     },
     Parameter {
         name: "tile",
-        kind: Kind::Choice(&["16", "32", "64"]),
+        kind: ParameterKind::Choice(&["16", "32", "64"]),
         default: "16",
         about: "side of a tile, and threads of a CTA",
         source: "Rodinia 3.1 nw (`BLOCK_SIZE`); 64: MGPUSim, gpu_perf_scripts",
@@ -45,7 +45,7 @@ pub(crate) static NW: Benchmark = Benchmark {
     source: "Rodinia 3.1 nw; HMG Table III (Rodinia_nw-16K-10)",
     parameters: &PARAMETERS,
     nonlinear: true,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -6,7 +6,7 @@
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
@@ -16,21 +16,21 @@ const THREADS: i32 = 256;
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 1, high: 1 << 28 },
+        kind: ParameterKind::Count { low: 1, high: 1 << 28 },
         default: "4000000",
         about: "columns of the grid of 4-byte costs, at scale 1; scales, because CTAs cut the columns",
         source: "HMG Table III: 1.49 GB at Rodinia's 100 rows",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 2, high: 100_000 },
+        kind: ParameterKind::Count { low: 2, high: 100_000 },
         default: "100",
         about: "rows of the grid",
         source: "Rodinia 3.1 pathfinder (`run`: 100000 100 20)",
     },
     Parameter {
         name: "pyramid",
-        kind: Kind::Count { low: 1, high: 127 },
+        kind: ParameterKind::Count { low: 1, high: 127 },
         default: "20",
         about: "rows a launch",
         source: "Rodinia 3.1 pathfinder (`run`: 100000 100 20)",
@@ -44,7 +44,7 @@ pub(crate) static PATHFINDER: Benchmark = Benchmark {
     source: "Rodinia 3.1 pathfinder; HMG Table III (Rodinia_pathfinder)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 

@@ -7,7 +7,7 @@
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
@@ -21,21 +21,21 @@ const LAMBDA: f32 = 0.5;
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 16, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 16 },
         default: "2048",
         about: "columns of the image, at scale 1; scales, to whole multiples of 16",
         source: "Rodinia 3.1 srad_v2 (`run`: 2048 2048); 98 MB and 16,384 CTAs in NUMA-GPU, Table 2",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 16, high: 1 << 16 },
+        kind: ParameterKind::Count { low: 16, high: 1 << 16 },
         default: "2048",
         about: "rows of the image, raised to a multiple of 16; does not scale, because modules share rows",
         source: "Rodinia 3.1 srad_v2 (`run`: 2048 2048)",
     },
     Parameter {
         name: "iterations",
-        kind: Kind::Count { low: 1, high: 10_000 },
+        kind: ParameterKind::Count { low: 1, high: 10_000 },
         default: "2",
         about: "steps of the diffusion",
         source: "Rodinia 3.1 srad_v2 (`run`: 2)",
@@ -49,11 +49,11 @@ pub(crate) static SRAD: Benchmark = Benchmark {
     source: "Rodinia 3.1 srad_v2; NUMA-GPU, Table 2 (Rodinia-Srad)",
     parameters: &PARAMETERS,
     nonlinear: false,
-    address_only: true,
+    data_independent: true,
     lay_out,
 };
 
-struct Picture {
+struct SpeckleImage {
     image: Array<f32>,
     coefficient: Array<f32>,
     /// Derivatives to the north, south, west and east.
@@ -70,7 +70,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let rows = request.fit_multiple("rows", request.values.count("rows"), side);
     check_indices(name, columns * rows, "pixels")?;
     let mut array = |name| memory.array(name, columns * rows, Scaling::Scales);
-    Ok(Box::new(Picture {
+    Ok(Box::new(SpeckleImage {
         image: array("image"),
         coefficient: array("coefficient"),
         derivatives: ["north", "south", "west", "east"].map(&mut array),
@@ -95,7 +95,7 @@ fn diffusion(pixel: f32, [north, south, west, east]: [f32; 4], speckle: f32) -> 
     (1.0 / (1.0 + excess)).clamp(0.0, 1.0)
 }
 
-impl Picture {
+impl SpeckleImage {
     /// Column and row for each lane's thread in the tile, and the tile's corner.
     fn place(&self, warp: &mut Warp<'_>) -> ([Lanes<i32>; 2], [i32; 2]) {
         let (across, cta) = (self.columns / SIDE, warp.cta() as i32);
@@ -223,7 +223,7 @@ impl Picture {
     }
 }
 
-impl Instance for Picture {
+impl Instance for SpeckleImage {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.image, |index| self.start(index));
     }

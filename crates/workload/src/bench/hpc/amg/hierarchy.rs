@@ -1,7 +1,7 @@
 //! The multigrid levels, from the finest to the coarsest, and their placement in the arrays.
 
 use super::operator::{Operator, coarsened};
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 
 /// Coarsening distance in unknowns along each axis: `AGGRESSIVE` on the finest level, `STANDARD` on all levels below.
 /// Source: hypre's manual (BoomerAMG): one or two levels with aggressive coarsening reduce the complexity; the distance
@@ -51,7 +51,7 @@ impl ArrayExtent {
 
 impl Hierarchy {
     /// Builds the levels by coarsening a box with unknowns.
-    pub(super) fn new(finest: Cells) -> Hierarchy {
+    pub(super) fn new(finest: CellGrid) -> Hierarchy {
         let [mut matrices, mut prolongations, mut restrictions] = [(); 3].map(|()| ArrayExtent::default());
         let (mut levels, mut cells) = (Vec::new(), finest);
         loop {

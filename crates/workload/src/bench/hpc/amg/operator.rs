@@ -3,24 +3,24 @@
 //! Along each axis, a row's columns are consecutive. The full set combines the columns for all three coordinates, x
 //! fastest. Positions for all entries are therefore known without the arrays in memory.
 
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 
 /// Column ranges along an axis in an operator.
-struct Axis {
+struct AxisColumns {
     /// First column per row.
     first: Vec<i32>,
     /// Prefix sum over the rows' column counts; the last element is the total.
     before: Vec<i32>,
 }
 
-impl Axis {
-    fn new(ranges: impl Iterator<Item = (i32, i32)>) -> Axis {
+impl AxisColumns {
+    fn new(ranges: impl Iterator<Item = (i32, i32)>) -> AxisColumns {
         let (mut first, mut before) = (Vec::new(), vec![0]);
         for (low, high) in ranges {
             first.push(low);
             before.push(before[before.len() - 1] + high - low);
         }
-        Axis { first, before }
+        AxisColumns { first, before }
     }
 
     fn count(&self, row: i32) -> i32 {
@@ -34,9 +34,9 @@ impl Axis {
 
 /// An operator and its position in the arrays shared by all levels.
 pub(super) struct Operator {
-    axes: [Axis; 3],
-    rows: Cells,
-    columns: Cells,
+    axes: [AxisColumns; 3],
+    rows: CellGrid,
+    columns: CellGrid,
     /// Index in the global row list for this operator's first row.
     first_row: i32,
     /// Index in the global entry list for this operator's first entry.
@@ -59,24 +59,24 @@ impl OperatorRow {
     }
 }
 
-fn sides(cells: Cells) -> [i32; 3] {
+fn sides(cells: CellGrid) -> [i32; 3] {
     [cells.x, cells.y, cells.z]
 }
 
 impl Operator {
     /// Builds the operator that couples every unknown to itself and its 26 neighbours.
-    pub(super) fn neighbours(cells: Cells) -> Operator {
-        let axis = |side: i32| Axis::new((0..side).map(|at| ((at - 1).max(0), (at + 2).min(side))));
+    pub(super) fn neighbours(cells: CellGrid) -> Operator {
+        let axis = |side: i32| AxisColumns::new((0..side).map(|at| ((at - 1).max(0), (at + 2).min(side))));
         Operator { axes: sides(cells).map(axis), rows: cells, columns: cells, first_row: 0, first_entry: 0 }
     }
 
     /// Builds the operator from coarse unknowns to fine ones. Along each axis a fine unknown lies between two coarse
     /// ones, `factor` fine unknowns apart.
-    pub(super) fn prolongation(fine: Cells, factor: i32) -> Operator {
+    pub(super) fn prolongation(fine: CellGrid, factor: i32) -> Operator {
         let coarse = coarsened(fine, factor);
         let axis = |side: i32| {
             let last = (side + factor - 1) / factor;
-            Axis::new(
+            AxisColumns::new(
                 (0..side)
                     .map(move |at| (at / factor, (at + factor - 1) / factor + 1))
                     .map(move |(low, high)| (low, high.min(last))),
@@ -86,11 +86,11 @@ impl Operator {
     }
 
     /// Builds the transpose of [`Operator::prolongation`].
-    pub(super) fn restriction(fine: Cells, factor: i32) -> Operator {
+    pub(super) fn restriction(fine: CellGrid, factor: i32) -> Operator {
         let coarse = coarsened(fine, factor);
         let axis = |side: i32| {
             let reach = move |at: i32| ((at * factor - factor + 1).max(0), (at * factor + factor).min(side));
-            Axis::new((0..(side + factor - 1) / factor).map(reach))
+            AxisColumns::new((0..(side + factor - 1) / factor).map(reach))
         };
         Operator { axes: sides(fine).map(axis), rows: coarse, columns: fine, first_row: 0, first_entry: 0 }
     }
@@ -117,7 +117,7 @@ impl Operator {
 
     /// Returns a row; an index beyond the end gives the last row.
     pub(super) fn row(&self, row: i32) -> OperatorRow {
-        let place = self.rows.place(row.clamp(0, self.rows() - 1));
+        let place = self.rows.coordinates(row.clamp(0, self.rows() - 1));
         let counts: [i32; 3] = std::array::from_fn(|axis| self.axes[axis].count(place[axis]));
         let before: [i32; 3] = std::array::from_fn(|axis| self.axes[axis].before[place[axis] as usize]);
         let line = before[1] * self.axes[0].all() + counts[1] * before[0];
@@ -135,14 +135,14 @@ impl Operator {
 
     /// Coordinates for a row and for a column.
     pub(super) fn places(&self, row: i32, column: i32) -> [[i32; 3]; 2] {
-        [self.rows.place(row), self.columns.place(column)]
+        [self.rows.coordinates(row), self.columns.coordinates(column)]
     }
 }
 
 /// Box with every `factor`th unknown along each axis.
-pub(super) fn coarsened(fine: Cells, factor: i32) -> Cells {
+pub(super) fn coarsened(fine: CellGrid, factor: i32) -> CellGrid {
     let [x, y, z] = sides(fine).map(|side| (side + factor - 1) / factor);
-    Cells { x, y, z }
+    CellGrid { x, y, z }
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn rows_follow_each_other_and_columns_ascend() {
-        let cells = Cells { x: 5, y: 3, z: 7 };
+        let cells = CellGrid { x: 5, y: 3, z: 7 };
         for operator in [Operator::neighbours(cells), Operator::prolongation(cells, 4), Operator::restriction(cells, 2)]
         {
             assert!(pairs(&operator).is_sorted());
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn restriction_is_the_transpose_of_prolongation() {
         for factor in [2, 4] {
-            let cells = Cells { x: 5, y: 3, z: 7 };
+            let cells = CellGrid { x: 5, y: 3, z: 7 };
             let mut turned: Vec<_> =
                 pairs(&Operator::prolongation(cells, factor)).into_iter().map(|(a, b)| (b, a)).collect();
             turned.sort_unstable();

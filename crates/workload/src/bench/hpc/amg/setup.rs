@@ -8,7 +8,7 @@ const DIAGONAL: f64 = 26.0;
 const NEIGHBOUR: f64 = -1.0;
 
 /// Values for one level's operators, entry by entry.
-pub(super) struct Values {
+pub(super) struct OperatorValues {
     pub(super) matrix: Vec<f64>,
     /// Sum over the absolute values in each row, by which the smoother divides.
     pub(super) norms: Vec<f64>,
@@ -39,7 +39,7 @@ fn row_of<'a>(operator: &'a Operator, values: &'a [f64], index: i32) -> impl Ite
 }
 
 /// Coarse-level operator: restriction times matrix times prolongation.
-fn product(fine: &AmgLevel, values: &Values, coarse: &Operator) -> Vec<f64> {
+fn product(fine: &AmgLevel, values: &OperatorValues, coarse: &Operator) -> Vec<f64> {
     let Some(transfer) = &fine.transfer else { return Vec::new() };
     let mut result = Vec::with_capacity(coarse.entries() as usize);
     for index in 0..coarse.rows() {
@@ -61,8 +61,8 @@ fn product(fine: &AmgLevel, values: &Values, coarse: &Operator) -> Vec<f64> {
 }
 
 /// Values for all levels, the finest first.
-pub(super) fn setup(hierarchy: &Hierarchy) -> Vec<Values> {
-    let mut all: Vec<Values> = Vec::new();
+pub(super) fn setup(hierarchy: &Hierarchy) -> Vec<OperatorValues> {
+    let mut all: Vec<OperatorValues> = Vec::new();
     for (depth, level) in hierarchy.levels.iter().enumerate() {
         let matrix = match all.last() {
             None => entries(&level.matrix, |row, column| if row == column { DIAGONAL } else { NEIGHBOUR }),
@@ -83,20 +83,20 @@ pub(super) fn setup(hierarchy: &Hierarchy) -> Vec<Values> {
                 hat(fine, coarse, transfer.factor)
             });
         }
-        all.push(Values { matrix, norms, prolongation, restriction });
+        all.push(OperatorValues { matrix, norms, prolongation, restriction });
     }
     all
 }
 
 /// Plain host solver, the reference for the kernels' results.
-pub(super) struct Reference<'a> {
+pub(super) struct ReferenceSolver<'a> {
     hierarchy: &'a Hierarchy,
-    values: Vec<Values>,
+    values: Vec<OperatorValues>,
 }
 
-impl Reference<'_> {
-    pub(super) fn new(hierarchy: &Hierarchy) -> Reference<'_> {
-        Reference { hierarchy, values: setup(hierarchy) }
+impl ReferenceSolver<'_> {
+    pub(super) fn new(hierarchy: &Hierarchy) -> ReferenceSolver<'_> {
+        ReferenceSolver { hierarchy, values: setup(hierarchy) }
     }
 
     /// Computes `right` minus the matrix times `x`.
@@ -141,13 +141,13 @@ impl Reference<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::cells::Cells;
+    use crate::bench::cell_grid::CellGrid;
     use crate::noise;
 
     #[test]
     fn a_cycle_takes_a_quarter_of_the_residual_away() {
-        let hierarchy = Hierarchy::new(Cells { x: 21, y: 18, z: 23 });
-        let reference = Reference::new(&hierarchy);
+        let hierarchy = Hierarchy::new(CellGrid { x: 21, y: 18, z: 23 });
+        let reference = ReferenceSolver::new(&hierarchy);
         let right: Vec<f64> = (0..21 * 18 * 23).map(|index| f64::from(noise::unit(7, index))).collect();
         let norm = |residual: &[f64]| residual.iter().map(|part| part * part).sum::<f64>().sqrt();
         let mut x = vec![0.0; right.len()];
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn coarse_operators_are_symmetric() {
-        let hierarchy = Hierarchy::new(Cells { x: 11, y: 9, z: 12 });
+        let hierarchy = Hierarchy::new(CellGrid { x: 11, y: 9, z: 12 });
         let (level, values) = (&hierarchy.levels[1], &setup(&hierarchy)[1]);
         let find =
             |row: i32, column: i32| row_of(&level.matrix, &values.matrix, row).find(|(other, _)| *other == column);

@@ -3,8 +3,8 @@
 //! Source: CoMD's CUDA version, methods `thread_atom` and `warp_atom`. The kernels that advance atoms, and the force
 //! kernel, read their atoms' slots from a list. The list is rebuilt whenever atoms change cells.
 
-use super::{Cells, RecordResult, SLOTS, Simulation, THREADS};
-use crate::parameter::Values;
+use super::{CellGrid, RecordResult, SLOTS, Simulation, THREADS};
+use crate::parameter::ParameterValues;
 use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
@@ -26,7 +26,7 @@ pub(super) struct AtomList {
 
 impl AtomList {
     /// Lays out a list with `atoms` atoms if the parameters select one.
-    pub(super) fn lay_out(values: &Values, memory: &mut Memory, atoms: u64) -> Option<AtomList> {
+    pub(super) fn lay_out(values: &ParameterValues, memory: &mut Memory, atoms: u64) -> Option<AtomList> {
         let by_warp = match values.text("mapping") {
             "thread" => false,
             "warp" => true,
@@ -97,7 +97,7 @@ impl Simulation {
         match &self.listed {
             None => host.launch(self.grid("force", self.inner), |cta| self.find_force(cta)),
             Some(list) if !list.by_warp => list.each_atom(host, "force", list.threads, |warp, slot| {
-                let cell = self.outer.places(warp, slot / SLOTS);
+                let cell = self.outer.lane_coordinates(warp, slot / SLOTS);
                 self.gather_force(warp, slot, cell);
             }),
             Some(list) => {
@@ -116,11 +116,11 @@ impl Simulation {
         let (atom, lane) = (thread / GROUP, thread % GROUP);
         warp.when(atom.lt(list.slot.len() as i32), |warp| {
             let slot = warp.load(list.slot, atom).cast::<i32>();
-            let cell = self.outer.places(warp, slot / SLOTS);
+            let cell = self.outer.lane_coordinates(warp, slot / SLOTS);
             let own = atoms.position.map(|array| warp.load(array, slot));
             let mut sums = [Lanes::all(0.0); 4];
             for neighbour in 0..27 {
-                let offset = Cells { x: 3, y: 3, z: 3 }.place(neighbour);
+                let offset = CellGrid { x: 3, y: 3, z: 3 }.coordinates(neighbour);
                 let near = self.outer.indices(warp, [0, 1, 2].map(|axis| cell[axis] + (offset[axis] - 1)));
                 let count = warp.load(atoms.count, near).cast::<i32>();
                 let rounds = (count - lane + (GROUP - 1)).max(Lanes::all(0)) / GROUP;

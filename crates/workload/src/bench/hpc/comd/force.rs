@@ -1,6 +1,6 @@
 //! The force kernel: pairwise interactions between atoms in neighbouring cells.
 
-use super::{CUTOFF, Cells, SLOTS, Simulation, lennard_jones};
+use super::{CUTOFF, CellGrid, SLOTS, Simulation, lennard_jones};
 use crate::simt::{ComputeClass, Cta, Lanes, Warp};
 
 impl Simulation {
@@ -19,7 +19,7 @@ impl Simulation {
         let own = atoms.position.map(|array| warp.load(array, slot));
         let mut sums = [Lanes::all(0.0); 4];
         for neighbour in 0..27 {
-            let offset = Cells { x: 3, y: 3, z: 3 }.place(neighbour);
+            let offset = CellGrid { x: 3, y: 3, z: 3 }.coordinates(neighbour);
             let near = [0, 1, 2].map(|axis| cell[axis] + (offset[axis] - 1));
             let near = self.outer.indices(warp, near);
             let count = warp.load(atoms.count, near);

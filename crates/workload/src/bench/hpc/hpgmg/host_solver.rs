@@ -1,6 +1,6 @@
 //! The solver on plain grids: the reference for the kernels, and the host's solver on levels below the threshold.
 
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 
 /// Red-black sweeps on the coarsest grid. Source: assumed, in place of the Krylov solver: each of its roughly ten
 /// iterations applies the operator twice; the host takes no time.
@@ -13,7 +13,7 @@ pub(super) const BORDER: [f64; 2] = [-2.5, 0.5];
 pub(super) const SLOPE: f64 = 0.125;
 
 /// Coefficient at the face below a cell along `axis`. The function is smooth, and equal on every level at equal points.
-pub(super) fn coefficient(cells: Cells, place: [i32; 3], axis: usize) -> f64 {
+pub(super) fn coefficient(cells: CellGrid, place: [i32; 3], axis: usize) -> f64 {
     let sides = [cells.x, cells.y, cells.z];
     let along = |at: usize| {
         let half = if at == axis { 0.0 } else { 0.5 };
@@ -23,7 +23,7 @@ pub(super) fn coefficient(cells: Cells, place: [i32; 3], axis: usize) -> f64 {
 }
 
 /// Inverse of the operator's diagonal at a cell.
-pub(super) fn inverse(cells: Cells, place: [i32; 3], scale: f64) -> f64 {
+pub(super) fn inverse(cells: CellGrid, place: [i32; 3], scale: f64) -> f64 {
     let mut sum = 0.0;
     for (axis, side) in [cells.x, cells.y, cells.z].into_iter().enumerate() {
         let mut above = place;
@@ -37,7 +37,7 @@ pub(super) fn inverse(cells: Cells, place: [i32; 3], scale: f64) -> f64 {
 
 /// A grid with solution and right-hand side.
 struct HostGrid {
-    cells: Cells,
+    cells: CellGrid,
     /// Inverse square of a cell's side length.
     scale: f64,
     u: Vec<f64>,
@@ -51,16 +51,16 @@ pub(super) struct HostSolver {
 }
 
 impl HostSolver {
-    pub(super) fn new(cells: Cells, scale: f64, smooths: u64) -> HostSolver {
-        let grid = |cells: Cells, scale| {
+    pub(super) fn new(cells: CellGrid, scale: f64, smooths: u64) -> HostSolver {
+        let grid = |cells: CellGrid, scale| {
             let zeros = vec![0.0; cells.count() as usize];
             HostGrid { cells, scale, u: zeros.clone(), rhs: zeros }
         };
         let mut grids = vec![grid(cells, scale)];
-        while let Some(&HostGrid { cells: Cells { x, y, z }, scale, .. }) = grids.last()
+        while let Some(&HostGrid { cells: CellGrid { x, y, z }, scale, .. }) = grids.last()
             && [x, y, z].iter().all(|side| side % 2 == 0 && *side > 2)
         {
-            grids.push(grid(Cells { x: x / 2, y: y / 2, z: z / 2 }, scale / 4.0));
+            grids.push(grid(CellGrid { x: x / 2, y: y / 2, z: z / 2 }, scale / 4.0));
         }
         HostSolver { grids, smooths }
     }
@@ -68,7 +68,7 @@ impl HostSolver {
     /// Sets the right-hand side on the first grid.
     pub(super) fn set_rhs(&mut self, value: impl Fn([i32; 3]) -> f64) {
         let cells = self.grids[0].cells;
-        self.grids[0].rhs = (0..cells.count()).map(|index| value(cells.place(index))).collect();
+        self.grids[0].rhs = (0..cells.count()).map(|index| value(cells.coordinates(index))).collect();
     }
 
     /// Solution on the first grid.
@@ -122,7 +122,7 @@ impl HostSolver {
         let grid = &mut self.grids[depth];
         for half in 0..2 * sweeps {
             let step = |index: i32| {
-                let place = grid.cells.place(index);
+                let place = grid.cells.coordinates(index);
                 let moves = (place.iter().sum::<i32>() as u64 + half).is_multiple_of(2);
                 let factor = if moves { inverse(grid.cells, place, grid.scale) } else { 0.0 };
                 grid.u[index as usize] + factor * grid.residual(index)
@@ -136,7 +136,7 @@ impl HostSolver {
         let coarse = &self.grids[depth + 1];
         let fine = self.grids[depth].cells;
         let interpolated = |index: i32| {
-            let place = fine.place(index);
+            let place = fine.coordinates(index);
             let mut sum = 0.0;
             for neighbour in 0..27 {
                 let step = [neighbour % 3 - 1, neighbour / 3 % 3 - 1, neighbour / 9 - 1];
@@ -173,7 +173,7 @@ impl HostGrid {
     }
 
     fn residual(&self, index: i32) -> f64 {
-        let (place, centre) = (self.cells.place(index), self.u[index as usize]);
+        let (place, centre) = (self.cells.coordinates(index), self.u[index as usize]);
         let mut flow = 0.0;
         for axis in 0..3 {
             let [mut low, mut high] = [place; 2];
@@ -187,11 +187,11 @@ impl HostGrid {
 
     /// Averages values over eight cells each.
     fn coarsened(&self, value: impl Fn(i32) -> f64) -> Vec<f64> {
-        let Cells { x, y, z } = self.cells;
-        let coarse = Cells { x: x / 2, y: y / 2, z: z / 2 };
+        let CellGrid { x, y, z } = self.cells;
+        let coarse = CellGrid { x: x / 2, y: y / 2, z: z / 2 };
         let mut means = vec![0.0; coarse.count() as usize];
         for index in 0..self.cells.count() {
-            means[coarse.index(self.cells.place(index).map(|at| at / 2)) as usize] += value(index) / 8.0;
+            means[coarse.index(self.cells.coordinates(index).map(|at| at / 2)) as usize] += value(index) / 8.0;
         }
         means
     }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_cycle_takes_most_of_the_residual() {
-        let cells = Cells { x: 16, y: 16, z: 16 };
+        let cells = CellGrid { x: 16, y: 16, z: 16 };
         let mut plain = HostSolver::new(cells, 1.0, 3);
         plain.set_rhs(|[x, y, z]| f64::from((x * 7 + y * 5 + z * 3) % 11));
         let before = plain.norm();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_border_is_where_the_solution_is_zero() {
-        let mut plain = HostSolver::new(Cells { x: 4, y: 4, z: 4 }, 1.0, 1);
+        let mut plain = HostSolver::new(CellGrid { x: 4, y: 4, z: 4 }, 1.0, 1);
         // Cell averages for the parabola x - x² / 8, which is zero at the lower face.
         let mean = |x: f64| x + 0.5 - (x * x + x + 1.0 / 3.0) / 8.0;
         plain.grids[0].u = (0..64).map(|index| mean(f64::from(index % 4))).collect();

@@ -1,7 +1,7 @@
 //! Device kernels for one level.
 
 use super::host_solver::{BORDER, SLOPE};
-use super::level::{Border, BoxTile, Exchange, GridLevel, Reach};
+use super::level::{Border, BoxTile, GhostCopy, GridLevel, Reach};
 use super::{Multigrid, RecordResult};
 use crate::bench::benchmark::DIVISION;
 use crate::record::Host;
@@ -23,7 +23,7 @@ const MAXIMA: Order = Order::relaxed(Scope::Gpu);
 
 /// Ghost-cell copies and borders for a level at one reach.
 pub(super) struct Ghosts {
-    exchanges: Vec<Exchange>,
+    exchanges: Vec<GhostCopy>,
     borders: Vec<Border>,
 }
 
@@ -350,7 +350,7 @@ fn each_cell(warp: &mut Warp<'_>, level: &GridLevel, tile: &BoxTile, mut body: i
 }
 
 /// Copies ghost cells, a cell per thread at a time.
-fn copy_ghosts(warp: &mut Warp<'_>, level: &GridLevel, exchange: &Exchange, vector: Array<f64>) {
+fn copy_ghosts(warp: &mut Warp<'_>, level: &GridLevel, exchange: &GhostCopy, vector: Array<f64>) {
     let [across, rows, planes] = exchange.cells;
     let cells = across * rows * planes;
     warp.compute(ComputeClass::Int, PROLOGUE, ());

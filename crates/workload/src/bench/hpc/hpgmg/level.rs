@@ -1,6 +1,6 @@
 //! A multigrid level: boxes with cells, a ghost-cell layer around each box, and the tiles that kernels process.
 
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 
 /// Ghost-cell layers around a box. Source: HPGMG-FV, the second-order operator's `stencil_get_radius`.
 const GHOSTS: i32 = 1;
@@ -52,7 +52,7 @@ pub(super) struct BoxTile {
 }
 
 /// A copy from cells in a box to ghost cells in another box.
-pub(super) struct Exchange {
+pub(super) struct GhostCopy {
     pub(super) from: i32,
     pub(super) to: i32,
     pub(super) cells: [i32; 3],
@@ -98,9 +98,9 @@ impl GridLevel {
     }
 
     /// All cells in the level, without ghost cells.
-    pub(super) fn cells(&self) -> Cells {
+    pub(super) fn cells(&self) -> CellGrid {
         let [x, y, z] = self.sides.map(|side| side * self.boxes);
-        Cells { x, y, z }
+        CellGrid { x, y, z }
     }
 
     /// Index range for the level's elements in each vector.
@@ -115,7 +115,7 @@ impl GridLevel {
 
     /// Coordinates for a box among the boxes.
     fn place_of(&self, block: i32) -> [i32; 3] {
-        Cells { x: self.boxes, y: self.boxes, z: self.boxes }.place(block)
+        CellGrid { x: self.boxes, y: self.boxes, z: self.boxes }.coordinates(block)
     }
 
     /// Level coordinates for the first cell in a box.
@@ -141,7 +141,7 @@ impl GridLevel {
 
     /// Box that contains a cell in the level, and the cell's place in it.
     pub(super) fn owner(&self, place: [i32; 3]) -> (i32, [i32; 3]) {
-        let boxes = Cells { x: self.boxes, y: self.boxes, z: self.boxes };
+        let boxes = CellGrid { x: self.boxes, y: self.boxes, z: self.boxes };
         let block = boxes.index([0, 1, 2].map(|axis| place[axis] / self.sides[axis]));
         (block, [0, 1, 2].map(|axis| place[axis] % self.sides[axis]))
     }
@@ -163,8 +163,8 @@ impl GridLevel {
     /// Tile for an index: box by box, x fastest.
     pub(super) fn tile(&self, index: u32) -> BoxTile {
         let [x, y, z] = self.tiles_along();
-        let tiles = Cells { x, y, z };
-        let (block, within) = (index as i32 / tiles.count(), tiles.place(index as i32 % tiles.count()));
+        let tiles = CellGrid { x, y, z };
+        let (block, within) = (index as i32 / tiles.count(), tiles.coordinates(index as i32 % tiles.count()));
         let low = [0, 1, 2].map(|axis| within[axis] * TILE[axis]);
         let cells = [0, 1, 2].map(|axis| (self.sides[axis] - low[axis]).min(TILE[axis]));
         BoxTile { block, low, cells }
@@ -182,7 +182,7 @@ impl GridLevel {
     }
 
     /// Copies that fill ghost cells from neighbouring boxes, ordered by sending box.
-    pub(super) fn exchanges(&self, reach: Reach) -> Vec<Exchange> {
+    pub(super) fn exchanges(&self, reach: Reach) -> Vec<GhostCopy> {
         let mut exchanges = Vec::new();
         for block in 0..self.count() {
             for direction in directions(reach) {
@@ -192,7 +192,7 @@ impl GridLevel {
                 let own = [0, 1, 2].map(|axis| ghosts[axis].0 + direction[axis] * self.sides[axis]);
                 for (offset, cells) in cut(ghosts.map(|(_, count)| count), TILE) {
                     let moved = |place: [i32; 3]| [0, 1, 2].map(|axis| place[axis] + offset[axis]);
-                    exchanges.push(Exchange {
+                    exchanges.push(GhostCopy {
                         from: self.index(block, moved(own)),
                         to: self.index(neighbour, moved(ghosts.map(|(first, _)| first))),
                         cells,
@@ -208,7 +208,7 @@ impl GridLevel {
         let place = self.place_of(block);
         let place = [0, 1, 2].map(|axis| place[axis] + direction[axis]);
         let inside = place.iter().all(|at| (0..self.boxes).contains(at));
-        inside.then(|| Cells { x: self.boxes, y: self.boxes, z: self.boxes }.index(place))
+        inside.then(|| CellGrid { x: self.boxes, y: self.boxes, z: self.boxes }.index(place))
     }
 
     /// Ghost cells set by boundary conditions, box by box.
@@ -241,8 +241,8 @@ impl GridLevel {
 
 /// Directions from a box to ghost cells, x fastest.
 fn directions(reach: Reach) -> impl Iterator<Item = [i32; 3]> {
-    let all = Cells { x: 3, y: 3, z: 3 };
-    (0..all.count()).map(move |index| all.place(index).map(|at| at - 1)).filter(move |direction| {
+    let all = CellGrid { x: 3, y: 3, z: 3 };
+    (0..all.count()).map(move |index| all.coordinates(index).map(|at| at - 1)).filter(move |direction| {
         let axes = direction.iter().filter(|step| **step != 0).count();
         axes == 1 || axes > 1 && reach == Reach::Box
     })
@@ -251,9 +251,9 @@ fn directions(reach: Reach) -> impl Iterator<Item = [i32; 3]> {
 /// Cuts a block into parts: offset and cell counts per part, x fastest.
 fn cut(cells: [i32; 3], tile: [i32; 3]) -> Vec<([i32; 3], [i32; 3])> {
     let [x, y, z] = [0, 1, 2].map(|axis| (cells[axis] as u32).div_ceil(tile[axis] as u32) as i32);
-    let parts = Cells { x, y, z };
+    let parts = CellGrid { x, y, z };
     let part = |index| {
-        let place = parts.place(index);
+        let place = parts.coordinates(index);
         let offset = [0, 1, 2].map(|axis| place[axis] * tile[axis]);
         (offset, [0, 1, 2].map(|axis| (cells[axis] - offset[axis]).min(tile[axis])))
     };
@@ -288,7 +288,7 @@ mod tests {
         for exchange in level.exchanges(Reach::Box) {
             let [x, y, z] = exchange.cells;
             let [_, row, plane] = level.strides;
-            for place in (0..x * y * z).map(|index| Cells { x, y, z }.place(index)) {
+            for place in (0..x * y * z).map(|index| CellGrid { x, y, z }.coordinates(index)) {
                 let offset = place[0] + place[1] * row + place[2] * plane;
                 let ((from, own), (to, ghost)) =
                     (level.cell(exchange.from + offset).unwrap(), level.cell(exchange.to + offset).unwrap());

@@ -5,7 +5,7 @@ use super::mesh::{CORNERS, HexMesh};
 use super::physics::{self, bounded, gradients, hourglass_forces, strain, stress_forces, volume};
 use super::regions::Regions;
 use super::{ADDRESS, Domain, Field, RecordResult};
-use crate::bench::benchmark::where_on;
+use crate::bench::benchmark::map_active;
 use crate::record::{Host, RecordError};
 use crate::scale::Scale;
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
@@ -84,13 +84,13 @@ impl Fused {
     fn in_order(&self, warp: &mut Warp<'_>, place: Lanes<i32>) -> Lanes<i32> {
         let loaded = warp.load(self.order, place);
         warp.compute(ComputeClass::Int, ADDRESS, loaded);
-        where_on(warp, |lane| self.regions.order[place.lane(lane) as usize])
+        map_active(warp, |lane| self.regions.order[place.lane(lane) as usize])
     }
 
     /// Number of equation-of-state evaluations at the given positions in the region order. The kernel scans the regions
     /// linearly.
     fn evaluations(&self, warp: &mut Warp<'_>, place: Lanes<i32>) -> Lanes<u32> {
-        let region = where_on(warp, |lane| self.regions.at(place.lane(lane)) as i32);
+        let region = map_active(warp, |lane| self.regions.at(place.lane(lane)) as i32);
         let last = self.regions.ends.len() as i32 - 1;
         let looks = region.map(|region| (region + 1).min(last) as u32);
         warp.repeat(looks, |warp, round| {
@@ -99,7 +99,7 @@ impl Fused {
         });
         let loaded = warp.load(self.evaluations, region);
         warp.compute(ComputeClass::Int, 1, loaded);
-        where_on(warp, |lane| self.regions.evaluations[region.lane(lane) as usize])
+        map_active(warp, |lane| self.regions.evaluations[region.lane(lane) as usize])
     }
 }
 
@@ -111,7 +111,7 @@ impl Domain {
         self.each(host, ("node-force", NARROW), nodes, |warp, node| {
             let loaded = warp.load(fused.starts, node);
             warp.compute(ComputeClass::Int, 1, loaded);
-            let first = where_on(warp, |lane| fused.first_corner[node.lane(lane) as usize]);
+            let first = map_active(warp, |lane| fused.first_corner[node.lane(lane) as usize]);
             self.sum_forces(warp, node, false, |round| first + round as i32);
         })?;
         self.each(host, ("acceleration", WIDE), nodes, |warp, node| self.accelerate(warp, node))?;

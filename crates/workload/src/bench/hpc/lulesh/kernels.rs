@@ -3,7 +3,7 @@
 use super::mesh::{CORNERS, FACES};
 use super::physics::{Corners, limits, smoothness, viscosity};
 use super::{ADDRESS, Domain, Field, RecordResult};
-use crate::bench::benchmark::where_on;
+use crate::bench::benchmark::map_active;
 use crate::record::Host;
 use crate::simt::{ComputeClass, Cta, Grid, Lanes, Shared, Warp};
 
@@ -122,13 +122,13 @@ impl Domain {
     ) {
         let count = warp.load(self.counts, node);
         warp.compute(ComputeClass::Int, 1, count);
-        let degree = where_on(warp, |lane| self.mesh.degree(node.lane(lane)) as u32);
+        let degree = map_active(warp, |lane| self.mesh.degree(node.lane(lane)) as u32);
         let mut sums = [Lanes::all(0.0); 3];
         warp.repeat(degree, |warp, round| {
             let loaded = warp.load(self.corners, slot(round));
             warp.compute(ComputeClass::Int, ADDRESS, loaded);
             let nth = |lane| self.mesh.corners(node.lane(lane)).nth(round as usize).expect("a corner for each degree");
-            let corner = where_on(warp, nth);
+            let corner = map_active(warp, nth);
             for (sum, field) in sums.iter_mut().zip(self.corner_force) {
                 let added = *sum + warp.load(field, corner);
                 let added = warp.compute(ComputeClass::Fp64, 1, added);
@@ -155,7 +155,7 @@ impl Domain {
     pub(super) fn zero_acceleration(&self, warp: &mut Warp<'_>, place: Lanes<i32>, axis: usize) {
         let loaded = warp.load(self.symmetry[axis], place);
         warp.compute(ComputeClass::Int, ADDRESS, loaded);
-        let node = where_on(warp, |lane| self.held[axis][place.lane(lane) as usize]);
+        let node = map_active(warp, |lane| self.held[axis][place.lane(lane) as usize]);
         warp.store(self.acceleration[axis], node, Lanes::all(0.0));
     }
 
@@ -168,11 +168,11 @@ impl Domain {
             std::array::from_fn(|face| if face % 2 == 0 { own[face / 2] } else { Lanes::all(0.0) });
         warp.compute(ComputeClass::Int, FACES as u16, borders);
         for (face, beside) in beside.iter_mut().enumerate() {
-            let inner = where_on(warp, |lane| self.mesh.borders(element.lane(lane)) >> face & 1 == 0);
+            let inner = map_active(warp, |lane| self.mesh.borders(element.lane(lane)) >> face & 1 == 0);
             warp.when(inner, |warp| {
                 let loaded = warp.load(self.beyond, element + face as i32 * self.mesh.elements());
                 warp.compute(ComputeClass::Int, ADDRESS, loaded);
-                let beyond = where_on(warp, |lane| self.mesh.beyond(element.lane(lane), face));
+                let beyond = map_active(warp, |lane| self.mesh.beyond(element.lane(lane), face));
                 let gradient = warp.load(self.gradients[face / 2], beyond);
                 *beside = warp.update(*beside, gradient);
             });

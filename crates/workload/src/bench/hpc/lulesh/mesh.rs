@@ -1,6 +1,6 @@
 //! The hexahedral mesh: a cube with elements, stored like any unstructured mesh.
 
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 use crate::bench::numbering::Numbering;
 
 /// Corners per element.
@@ -23,8 +23,8 @@ pub(super) enum NumberingScheme {
 
 /// Elements, nodes and their connectivity.
 pub(super) struct HexMesh {
-    elements: Cells,
-    nodes: Cells,
+    elements: CellGrid,
+    nodes: CellGrid,
     element_numbers: Numbering,
     node_numbers: Numbering,
 }
@@ -32,8 +32,8 @@ pub(super) struct HexMesh {
 impl HexMesh {
     /// Builds a box with `[x, y, z]` elements.
     pub(super) fn new([x, y, z]: [i32; 3], order: NumberingScheme) -> HexMesh {
-        let elements = Cells { x, y, z };
-        let nodes = Cells { x: x + 1, y: y + 1, z: z + 1 };
+        let elements = CellGrid { x, y, z };
+        let nodes = CellGrid { x: x + 1, y: y + 1, z: z + 1 };
         let number = |cells| match order {
             NumberingScheme::Rows => Numbering::Regular,
             NumberingScheme::Shells => Numbering::shells(cells),
@@ -58,12 +58,12 @@ impl HexMesh {
 
     /// Coordinates for a node, in elements.
     pub(super) fn place(&self, node: i32) -> [i32; 3] {
-        self.nodes.place(self.node_numbers.place(node))
+        self.nodes.coordinates(self.node_numbers.place(node))
     }
 
     /// Node at a corner of an element.
     pub(super) fn node(&self, element: i32, corner: usize) -> i32 {
-        let place = self.elements.place(self.element_numbers.place(element));
+        let place = self.elements.coordinates(self.element_numbers.place(element));
         let offset = CORNER_AT[corner];
         let at = std::array::from_fn(|axis| place[axis] + (offset >> axis & 1) as i32);
         self.node_numbers.number(self.nodes.index(at))
@@ -71,7 +71,7 @@ impl HexMesh {
 
     /// Element beyond a face: lower and upper along x, along y, along z. At the border, the element itself.
     pub(super) fn beyond(&self, element: i32, face: usize) -> i32 {
-        let mut place = self.elements.place(self.element_numbers.place(element));
+        let mut place = self.elements.coordinates(self.element_numbers.place(element));
         let side = [self.elements.x, self.elements.y, self.elements.z][face / 2];
         place[face / 2] = (place[face / 2] + if face.is_multiple_of(2) { -1 } else { 1 }).clamp(0, side - 1);
         self.element_numbers.number(self.elements.index(place))

@@ -6,7 +6,7 @@ use super::physics::{self, Corners};
 use super::{Domain, Field};
 
 /// Simulation state carried from step to step.
-pub(super) struct Reference<'a> {
+pub(super) struct ReferenceState<'a> {
     domain: &'a Domain,
     pub(super) place: [Vec<f64>; 3],
     pub(super) velocity: [Vec<f64>; 3],
@@ -17,13 +17,13 @@ pub(super) struct Reference<'a> {
     sound: Vec<f64>,
 }
 
-impl Reference<'_> {
+impl ReferenceState<'_> {
     /// Builds the initial state.
-    pub(super) fn new(domain: &Domain) -> Reference<'_> {
+    pub(super) fn new(domain: &Domain) -> ReferenceState<'_> {
         let zeros = |field: Field| vec![0.0; field.len() as usize];
         let mut energy = zeros(domain.energy);
         energy[domain.mesh.origin() as usize] = domain.blast();
-        Reference {
+        ReferenceState {
             domain,
             place: std::array::from_fn(|axis| {
                 (0..domain.mesh.nodes()).map(|node| domain.start_place(node, axis)).collect()
@@ -157,7 +157,7 @@ mod tests {
     /// Number of steps to time 0.01, and the final energy at the origin.
     fn whole_run(side: &str) -> (u32, String) {
         let domain = domain(side);
-        let mut reference = Reference::new(&domain);
+        let mut reference = ReferenceState::new(&domain);
         let (mut step, mut time, mut steps) = (domain.first_step(), 0.0, 0);
         while time < 1e-2 {
             let left = 1e-2 - time;
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn axes_are_alike() {
         let domain = domain("5");
-        let mut reference = Reference::new(&domain);
+        let mut reference = ReferenceState::new(&domain);
         let mut step = domain.first_step();
         for _ in 0..20 {
             step = physics::next_step(step, reference.step(step));

@@ -1,6 +1,6 @@
 //! A mesh with blocks that split into eight and merge again; neighbours are at most one level apart.
 
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Position of a block: its level, and its coordinates among the blocks on that level, z first.
@@ -61,7 +61,7 @@ pub(super) struct MeshChange {
 /// The mesh: maps each block to a storage slot.
 #[derive(Clone, Debug)]
 pub(super) struct Octree {
-    roots: Cells,
+    roots: CellGrid,
     levels: u32,
     slots: BTreeMap<BlockPosition, u32>,
     free: BTreeSet<u32>,
@@ -69,9 +69,9 @@ pub(super) struct Octree {
 
 impl Octree {
     /// Builds a mesh with `roots` blocks in the first slots out of `capacity`; blocks may split `levels` times.
-    pub(super) fn new(roots: Cells, levels: u32, capacity: u32) -> Octree {
+    pub(super) fn new(roots: CellGrid, levels: u32, capacity: u32) -> Octree {
         let place = |index| {
-            let [x, y, z] = roots.place(index);
+            let [x, y, z] = roots.coordinates(index);
             BlockPosition { level: 0, zyx: [z, y, x] }
         };
         let slots: BTreeMap<_, _> = (0..roots.count()).map(|index| (place(index), index as u32)).collect();
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn mesh() -> Octree {
-        Octree::new(Cells { x: 3, y: 2, z: 2 }, 2, 100)
+        Octree::new(CellGrid { x: 3, y: 2, z: 2 }, 2, 100)
     }
 
     fn corner(place: BlockPosition) -> bool {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn full_storage_refuses_splits() {
-        let mut mesh = Octree::new(Cells { x: 2, y: 1, z: 1 }, 1, 10);
+        let mut mesh = Octree::new(CellGrid { x: 2, y: 1, z: 1 }, 1, 10);
         let [_, splits] = mesh.adapt(|_| true);
         assert_eq!((splits.len(), mesh.active().len()), (1, 9));
     }

@@ -1,17 +1,17 @@
 //! Plain reference solver for miniAMR's kernels: no ghost cells, neighbours by geometry.
 
-use super::Blocks;
+use super::AmrBlocks;
 use super::octree::{BlockPosition, Neighbour, Octree, others};
 use std::collections::BTreeMap;
 
 /// Values for one variable in all blocks, without ghosts, by slot.
-pub(super) struct Reference<'a> {
-    pub(super) blocks: &'a Blocks,
+pub(super) struct ReferenceMesh<'a> {
+    pub(super) blocks: &'a AmrBlocks,
     pub(super) mesh: Octree,
     pub(super) values: BTreeMap<u32, Vec<f64>>,
 }
 
-impl Reference<'_> {
+impl ReferenceMesh<'_> {
     /// Value beyond a block's face, next to the cell at `at`, which touches the face.
     fn beyond(&self, place: BlockPosition, face: usize, at: [i32; 3]) -> f64 {
         let (axis, side) = (face / 2, self.blocks.side);
@@ -50,7 +50,7 @@ impl Reference<'_> {
     pub(super) fn stage(&mut self) {
         let (inner, side) = (self.blocks.inner(), self.blocks.side);
         let mean = |place: BlockPosition, values: &[f64], cell: i32| {
-            let at = inner.place(cell);
+            let at = inner.coordinates(cell);
             let neighbour = |face: usize| {
                 let mut there = at;
                 there[face / 2] += if face.is_multiple_of(2) { -1 } else { 1 };
@@ -74,7 +74,7 @@ impl Reference<'_> {
             let mut whole = vec![0.0; inner.count() as usize];
             for (octant, part) in change.parts.iter().enumerate() {
                 for (cell, value) in (0..).zip(&self.values[part]) {
-                    let at = inner.place(cell);
+                    let at = inner.coordinates(cell);
                     let around = [0, 1, 2].map(|axis| (at[axis] + (octant >> axis & 1) as i32 * side) / 2);
                     whole[inner.index(around) as usize] += value / 8.0;
                 }
@@ -85,7 +85,7 @@ impl Reference<'_> {
             let whole = self.values[&change.whole].clone();
             for (octant, part) in change.parts.into_iter().enumerate() {
                 let value = |cell| {
-                    let at = inner.place(cell);
+                    let at = inner.coordinates(cell);
                     let around = [0, 1, 2].map(|axis| (at[axis] + (octant >> axis & 1) as i32 * side) / 2);
                     whole[inner.index(around) as usize]
                 };

@@ -1,10 +1,10 @@
 //! Nekbone's mesh: elements with points; neighbouring elements share the points on their faces.
 
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 
 /// Elements and their shared points.
 pub(super) struct SpectralMesh {
-    pub(super) elements: Cells,
+    pub(super) elements: CellGrid,
     /// Points along each side of an element.
     pub(super) side: i32,
     /// Local copies of each point shared by several elements: a list per point.
@@ -13,7 +13,7 @@ pub(super) struct SpectralMesh {
 
 impl SpectralMesh {
     /// Builds a mesh with `elements` elements, each with `side` points along its sides.
-    pub(super) fn new(elements: Cells, side: i32) -> SpectralMesh {
+    pub(super) fn new(elements: CellGrid, side: i32) -> SpectralMesh {
         let mut mesh = SpectralMesh { elements, side, shared: Vec::new() };
         let mut copies = vec![Vec::new(); mesh.global().count() as usize];
         for local in 0..mesh.points() {
@@ -34,16 +34,18 @@ impl SpectralMesh {
     }
 
     /// Grid of distinct points.
-    pub(super) fn global(&self) -> Cells {
+    pub(super) fn global(&self) -> CellGrid {
         let along = |elements: i32| elements * (self.side - 1) + 1;
-        Cells { x: along(self.elements.x), y: along(self.elements.y), z: along(self.elements.z) }
+        CellGrid { x: along(self.elements.x), y: along(self.elements.y), z: along(self.elements.z) }
     }
 
     /// Coordinates in the grid of distinct points.
     fn place(&self, local: i32) -> [i32; 3] {
-        let inner = Cells { x: self.side, y: self.side, z: self.side };
-        let (element, point) =
-            (self.elements.place(local / self.element_points()), inner.place(local % self.element_points()));
+        let inner = CellGrid { x: self.side, y: self.side, z: self.side };
+        let (element, point) = (
+            self.elements.coordinates(local / self.element_points()),
+            inner.coordinates(local % self.element_points()),
+        );
         [0, 1, 2].map(|axis| element[axis] * (self.side - 1) + point[axis])
     }
 

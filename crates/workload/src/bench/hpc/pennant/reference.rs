@@ -4,7 +4,7 @@ use super::mesh::{PieMesh, Point};
 use super::physics::{self, Corner, StateInputs, StepLimits, add, sub, times};
 
 /// Simulation state carried from step to step.
-pub(super) struct Reference<'a> {
+pub(super) struct ReferenceState<'a> {
     mesh: &'a PieMesh,
     before: Vec<usize>,
     pub(super) places: Vec<Point>,
@@ -62,9 +62,9 @@ fn triangle(mesh: &PieMesh, places: &[Point], centres: &[Point], side: usize) ->
     [a, b, centres[mesh.zone[side] as usize]]
 }
 
-impl<'a> Reference<'a> {
+impl<'a> ReferenceState<'a> {
     /// Builds the initial state: density 1, no energy, velocity 1 towards the centre.
-    pub(super) fn new(mesh: &'a PieMesh) -> Reference<'a> {
+    pub(super) fn new(mesh: &'a PieMesh) -> ReferenceState<'a> {
         let Geometry { areas, volumes, side_areas, .. } = geometry(mesh, &mesh.points);
         let fraction = |(side, area): (usize, &f64)| area / areas[mesh.zone[side] as usize];
         let inwards = |place: &Point| {
@@ -72,7 +72,7 @@ impl<'a> Reference<'a> {
             if size > 1e-12 { times(*place, -1.0 / size) } else { [0.0; 2] }
         };
         let zones = areas.len();
-        Reference {
+        ReferenceState {
             mesh,
             before: mesh.before(),
             places: mesh.points.clone(),

@@ -3,7 +3,7 @@
 
 use super::geometry::{LEAST, Point, area, circumcentre, encroaches, in_circle, square};
 use super::mesh::NONE;
-use crate::bench::benchmark::{each_active, where_on};
+use crate::bench::benchmark::{each_active, map_active};
 use crate::simt::{Array, ComputeClass, Lanes, MAX_LANES, Warp};
 use std::array::from_fn;
 
@@ -79,7 +79,7 @@ impl MeshArrays {
         let corners = warp.compute(ComputeClass::Int, 3, [a, b, c]);
         let points = corners.map(|corner| warp.load_vector::<f64, u32, 2>(self.point, corner * 2));
         let points = warp.compute(ComputeClass::Fp64, 0, points);
-        where_on(warp, |lane| TriangleData {
+        map_active(warp, |lane| TriangleData {
             corners: corners.map(|corner| corner.lane(lane)),
             points: points.map(|point| point.map(|along| along.lane(lane) as i64)),
         })
@@ -88,7 +88,7 @@ impl MeshArrays {
     fn load_neighbours(&self, warp: &mut Warp<'_>, triangle: Lanes<u32>) -> Lanes<[u32; 3]> {
         let [a, b, c, _] = warp.load_vector(self.neighbour, triangle * 4);
         let [a, b, c] = warp.compute(ComputeClass::Int, 0, [a, b, c]);
-        where_on(warp, |lane| [a.lane(lane), b.lane(lane), c.lane(lane)])
+        map_active(warp, |lane| [a.lane(lane), b.lane(lane), c.lane(lane)])
     }
 
     /// Finds the cavities for the bad triangles in the active lanes.
@@ -109,14 +109,14 @@ impl MeshArrays {
     /// Walks to the triangle that contains the centre. If the mesh border lies in between, splits the border side
     /// instead.
     fn walk(&self, warp: &mut Warp<'_>, cavities: &mut Cavities) {
-        let mut walking = where_on(warp, |_| true);
+        let mut walking = map_active(warp, |_| true);
         while warp.any(walking) {
             warp.when(walking, |warp| {
-                let at = where_on(warp, |lane| cavities[lane as usize].triangles[0]);
+                let at = map_active(warp, |lane| cavities[lane as usize].triangles[0]);
                 let neighbours = self.load_neighbours(warp, at);
                 let loaded = self.load(warp, at);
                 warp.compute(ComputeClass::Fp64, 21, ());
-                let on = where_on(warp, |lane| {
+                let on = map_active(warp, |lane| {
                     let cavity = &mut cavities[lane as usize];
                     let TriangleData { corners, points } = loaded.lane(lane);
                     let ends = |side: usize| [points[side], points[(side + 1) % 3]];
@@ -140,7 +140,7 @@ impl MeshArrays {
     /// restarts at the middle of the side.
     fn grow(&self, warp: &mut Warp<'_>, cavities: &mut Cavities) {
         loop {
-            let at = where_on(warp, |lane| {
+            let at = map_active(warp, |lane| {
                 let cavity = &mut cavities[lane as usize];
                 let next = cavity.triangles.get(cavity.seen).copied().filter(|_| !cavity.hopeless);
                 cavity.seen += 1;
@@ -155,7 +155,7 @@ impl MeshArrays {
                 let loaded = self.load(warp, at);
                 for side in 0..3 {
                     // Lanes that restarted on an earlier side have left this triangle's queue.
-                    let going = where_on(warp, |lane| cavities[lane as usize].seen > 0);
+                    let going = map_active(warp, |lane| cavities[lane as usize].seen > 0);
                     warp.when(going, |warp| self.look_across(warp, cavities, at, side, loaded, neighbours));
                 }
             });
@@ -189,7 +189,7 @@ impl MeshArrays {
                 }
             });
         });
-        let fresh = where_on(warp, |lane| !cavities[lane as usize].triangles.contains(&other.lane(lane)));
+        let fresh = map_active(warp, |lane| !cavities[lane as usize].triangles.contains(&other.lane(lane)));
         warp.when(!border & fresh, |warp| {
             let theirs = self.load(warp, other);
             warp.compute(ComputeClass::Fp64, 26, ());

@@ -1,6 +1,6 @@
 //! Disjoint node components on the device (LonestarGPU `ComponentSpace`).
 
-use crate::graph::Groups;
+use crate::graph::DisjointSets;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
@@ -116,7 +116,7 @@ impl Components {
     }
 
     /// Checks that there are `count` components, consistent with the node sets in `groups`.
-    pub(super) fn verify(&self, memory: &Memory, count: u32, groups: &mut Groups) -> Result<(), String> {
+    pub(super) fn verify(&self, memory: &Memory, count: u32, groups: &mut DisjointSets) -> Result<(), String> {
         let up = memory.to_vec(self.up);
         let boss = |node: u32| {
             let mut at = node;

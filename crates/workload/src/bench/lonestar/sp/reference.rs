@@ -3,7 +3,7 @@
 use super::{FALSE, FREE, Formula, TRIVIAL, TRUE, bias_towards_true, unable_probability};
 
 /// Surveys computed directly from their definition: each message from all other messages, without shared products.
-pub(super) struct Reference {
+pub(super) struct ReferenceSurveys {
     literals: Vec<Vec<(u32, u32)>>,
     /// Clause number and position in the clause for each occurrence, by variable.
     occurrences: Vec<Vec<(usize, usize)>>,
@@ -12,8 +12,8 @@ pub(super) struct Reference {
     pub(super) state: Vec<u32>,
 }
 
-impl Reference {
-    pub(super) fn new(formula: &Formula) -> Reference {
+impl ReferenceSurveys {
+    pub(super) fn new(formula: &Formula) -> ReferenceSurveys {
         let literals: Vec<_> = (0..formula.clauses()).map(|clause| formula.literal(clause)).collect();
         let mut occurrences = vec![Vec::new(); formula.variables() as usize];
         for (clause, literals) in literals.iter().enumerate() {
@@ -24,7 +24,7 @@ impl Reference {
         let size = formula.literals as usize;
         let survey = |clause: usize, place: usize| formula.first_survey((clause * size + place) as u64);
         let surveys = (0..literals.len()).map(|clause| (0..size).map(|place| survey(clause, place)).collect());
-        Reference {
+        ReferenceSurveys {
             surveys: surveys.collect(),
             satisfied: vec![false; literals.len()],
             state: vec![FREE; occurrences.len()],

@@ -1,6 +1,6 @@
 //! Left-hand sides: for each row, the sum over the outer products of its ratings' factors.
 
-use super::{HalfIteration, Solver, TILE, UNROLLED};
+use super::{AlternatingLeastSquares, HalfIteration, TILE, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 
@@ -9,7 +9,7 @@ pub(super) const BATCH: usize = 28;
 /// Regularisation weight per rating in a row. Source: cuMF_als, main.cpp: 0.048 for Netflix.
 pub(super) const LAMBDA: f32 = 0.048;
 
-impl Solver {
+impl AlternatingLeastSquares {
     /// Number of tiles in the upper triangle.
     fn upper(&self) -> i32 {
         let tiles = self.features / TILE;

@@ -1,6 +1,6 @@
 //! Right-hand sides, and the solution by conjugate gradients: a CTA per row, a thread per factor.
 
-use super::{HalfIteration, Solver, UNROLLED};
+use super::{AlternatingLeastSquares, HalfIteration, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared};
 
@@ -12,7 +12,7 @@ pub(super) const SMALL: f32 = 1e-4;
 pub(super) const GROUP: u32 = 32;
 
 /// Solution vectors in the scratchpad.
-struct Vectors {
+struct SolutionVectors {
     x: Shared<f32>,
     /// Search direction in the current step.
     p: Shared<f32>,
@@ -22,7 +22,7 @@ struct Vectors {
     ap: Shared<f32>,
 }
 
-impl Solver {
+impl AlternatingLeastSquares {
     /// Computes the right-hand side for the CTA's row: its ratings times their factors. A warp loads 32 ratings at once
     /// and broadcasts them by shuffles.
     pub(super) fn multiply(&self, cta: &mut Cta<'_>, half: &HalfIteration) {
@@ -67,7 +67,7 @@ impl Solver {
         let Some(row) = half.row(slot, batch) else { return };
         let (first, left) = (row * self.features, slot as i32 * self.features * self.features);
         let [x, p, r, ap] = std::array::from_fn(|_| cta.shared(self.features as usize));
-        let mut vectors = Vectors { x, p, r, ap };
+        let mut vectors = SolutionVectors { x, p, r, ap };
         cta.each_warp(|warp| {
             let factor = warp.compute(ComputeClass::Int, 2 + ADDRESS, warp.thread());
             let x = warp.load(half.to, factor + first);
@@ -104,7 +104,7 @@ impl Solver {
         cta: &mut Cta<'_>,
         half: &HalfIteration,
         (first, left): (i32, i32),
-        vectors: &mut Vectors,
+        vectors: &mut SolutionVectors,
     ) -> f32 {
         let products = self.times(cta, half, left, &vectors.x);
         let mut squares = Vec::new();
@@ -120,7 +120,14 @@ impl Solver {
     }
 
     /// Takes a step along the direction; returns the new residual's square.
-    fn step(&self, cta: &mut Cta<'_>, half: &HalfIteration, left: i32, squared: f32, vectors: &mut Vectors) -> f32 {
+    fn step(
+        &self,
+        cta: &mut Cta<'_>,
+        half: &HalfIteration,
+        left: i32,
+        squared: f32,
+        vectors: &mut SolutionVectors,
+    ) -> f32 {
         let products = self.times(cta, half, left, &vectors.p);
         let mut curved = Vec::new();
         cta.each_warp(|warp| {
@@ -141,7 +148,7 @@ impl Solver {
         let mut squares = Vec::new();
         cta.each_warp(|warp| {
             let factor = warp.thread();
-            let Vectors { x, p, r, ap } = &*vectors;
+            let SolutionVectors { x, p, r, ap } = &*vectors;
             let [x, p, r, ap] = [x, p, r, ap].map(|vector| warp.load_shared(vector, factor));
             let x = warp.compute(ComputeClass::Fp32, 1, x + p * length);
             let r = warp.compute(ComputeClass::Fp32, 1, r - ap * length);

@@ -20,7 +20,7 @@ impl Fields {
         let zeros = || vec![0.0; count as usize];
         let is_inside = |index: &i32| {
             let sides = [cells.x, cells.y, cells.z];
-            cells.place(*index).into_iter().zip(sides).all(|(at, side)| (REACH..side - REACH).contains(&at))
+            cells.coordinates(*index).into_iter().zip(sides).all(|(at, side)| (REACH..side - REACH).contains(&at))
         };
         let mut fields = Fields {
             velocity: std::array::from_fn(|_| zeros()),
@@ -33,7 +33,7 @@ impl Fields {
             fields.strain();
             let (row, [columns, planes]) = ground.forced();
             let force = |cell: usize| {
-                let [x, y, z] = cells.place(cell as i32);
+                let [x, y, z] = cells.coordinates(cell as i32);
                 let acts = step < 50 && y == row && columns.contains(&x) && planes.contains(&z);
                 if acts { -10_000.0 } else { 0.0 }
             };

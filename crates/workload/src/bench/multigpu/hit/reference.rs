@@ -58,15 +58,15 @@ fn solenoidal(vector: [f64; 3], wave: [f64; 3]) -> [f64; 3] {
 /// A whole field with layout [x][y][z], each point or wave number once.
 type WholeField = [Vec<Complex>; 3];
 
-struct Solver {
+struct SpectralSolver {
     mesh: SpectralGrid,
     u: WholeField,
     /// Unnormalised velocity maxima in space, step after step.
     maxima: Vec<f64>,
 }
 
-impl Solver {
-    fn new(mesh: SpectralGrid, seed: u64) -> Solver {
+impl SpectralSolver {
+    fn new(mesh: SpectralGrid, seed: u64) -> SpectralSolver {
         let sides = [mesh.side, mesh.side, mesh.depth];
         let mut u: WholeField = [0, 1, 2].map(|_| vec![[0.0; 2]; sides.iter().map(|side| *side as usize).product()]);
         for (place, values) in modes(mesh, seed) {
@@ -77,7 +77,7 @@ impl Solver {
                 u[axis][index(mesh, [opposite[0], opposite[1], opposite[2]])] = [real, -imaginary];
             }
         }
-        Solver { mesh, u, maxima: Vec::new() }
+        SpectralSolver { mesh, u, maxima: Vec::new() }
     }
 
     /// Wave numbers at a position, and true if the kernels keep them.
@@ -213,7 +213,7 @@ fn index(mesh: SpectralGrid, [x, y, z]: [i32; 3]) -> usize {
 /// Compares the velocity and the maxima, and checks that the velocity has no divergence.
 pub(super) fn verify(run: &Turbulence, memory: &Memory) -> Result<(), String> {
     let mesh = run.mesh;
-    let mut solver = Solver::new(mesh, run.seed);
+    let mut solver = SpectralSolver::new(mesh, run.seed);
     (0..run.steps).for_each(|_| solver.step());
     // In a substep a value passes two transforms, each with a butterfly per halving of the points. Rounding errors add
     // up like random steps, and twice the root of their number bounds nearly all.

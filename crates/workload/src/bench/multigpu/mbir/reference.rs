@@ -12,14 +12,14 @@ const VOXEL: f64 = 2e-5;
 /// smaller.
 const ERROR: f64 = 1e-3;
 
-struct Solver<'a> {
+struct ReferenceReconstruction<'a> {
     run: &'a Reconstruction,
     image: Vec<f64>,
     /// Errors in sinogram units.
     errors: Vec<i64>,
 }
 
-impl Solver<'_> {
+impl ReferenceReconstruction<'_> {
     /// Entry and sinogram index for every ray through a voxel.
     fn rays(&self, voxel: [i32; 2]) -> Vec<(f64, usize)> {
         let scan = &self.run.scan;
@@ -89,7 +89,8 @@ fn near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) -> Result<(
 pub(super) fn verify(run: &Reconstruction, memory: &Memory) -> Result<(), String> {
     let first = run.first_errors();
     let image = vec![START; (run.scan.side * run.scan.side) as usize];
-    let mut solver = Solver { run, image, errors: first.iter().map(|units| i64::from(*units)).collect() };
+    let mut solver =
+        ReferenceReconstruction { run, image, errors: first.iter().map(|units| i64::from(*units)).collect() };
     (0..run.iterations).for_each(|_| solver.iterate());
     let found: Vec<f64> = memory.to_vec(run.image).into_iter().map(f64::from).collect();
     near("voxel", &found, &solver.image, VOXEL * run.iterations as f64)?;

@@ -3,7 +3,7 @@
 //! A tetrahedron corresponds to an order in which a path walks the axes from the cube's lowest corner to its highest.
 //! Elements are numbered bin by bin, in random order within a bin, like in Rodinia's meshes.
 
-use crate::bench::cells::Cells;
+use crate::bench::cell_grid::CellGrid;
 use crate::bench::numbering::Numbering;
 
 /// Faces per element.
@@ -18,7 +18,7 @@ const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2,
 
 /// A mesh with its numbering.
 pub(super) struct TetMesh {
-    cubes: Cells,
+    cubes: CellGrid,
     /// Numbering for element positions; a position is the cube × 6 + the order.
     numbering: Numbering,
 }
@@ -29,7 +29,7 @@ impl TetMesh {
 
     /// Builds a box with the given number of cubes along each axis.
     pub(super) fn new([x, y, z]: [i32; 3], seed: u64) -> TetMesh {
-        let cubes = Cells { x, y, z };
+        let cubes = CellGrid { x, y, z };
         TetMesh { cubes, numbering: Numbering::binned(cubes, ORDERS.len() as i32, seed) }
     }
 
@@ -46,7 +46,7 @@ impl TetMesh {
     /// Element beyond a face, [`WING`] or [`FAR`]. Faces lie opposite the corners along the path.
     pub(super) fn neighbour(&self, element: i32, face: usize) -> i32 {
         let (cube, [a, b, c]) = self.place(element);
-        let mut at = self.cubes.place(cube);
+        let mut at = self.cubes.coordinates(cube);
         let order = match face {
             0 => {
                 at[a] += 1;

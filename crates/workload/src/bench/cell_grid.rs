@@ -4,7 +4,7 @@ use crate::simt::{ComputeClass, Lanes, Warp};
 
 /// A box of cells, with x varying fastest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cells {
+pub(crate) struct CellGrid {
     /// Number of cells along x.
     pub(crate) x: i32,
     /// Number of cells along y.
@@ -13,7 +13,7 @@ pub(crate) struct Cells {
     pub(crate) z: i32,
 }
 
-impl Cells {
+impl CellGrid {
     /// Total number of cells.
     pub(crate) fn count(self) -> i32 {
         self.x * self.y * self.z
@@ -25,12 +25,12 @@ impl Cells {
     }
 
     /// Cell coordinates for the given index.
-    pub(crate) fn place(self, index: i32) -> [i32; 3] {
+    pub(crate) fn coordinates(self, index: i32) -> [i32; 3] {
         [index % self.x, index / self.x % self.y, index / self.x / self.y]
     }
 
     /// Cell coordinates in each lane: two divisions by launch constants.
-    pub(crate) fn places(self, warp: &mut Warp<'_>, index: Lanes<i32>) -> [Lanes<i32>; 3] {
+    pub(crate) fn lane_coordinates(self, warp: &mut Warp<'_>, index: Lanes<i32>) -> [Lanes<i32>; 3] {
         let row = index / self.x;
         let place = [index - row * self.x, row % self.y, row / self.y];
         warp.compute(ComputeClass::Int, 8, place)
@@ -48,8 +48,8 @@ mod tests {
 
     #[test]
     fn a_cell_is_where_its_index_says() {
-        let cells = Cells { x: 3, y: 4, z: 5 };
-        assert!((0..cells.count()).all(|index| cells.index(cells.place(index)) == index));
-        assert_eq!(cells.place(13), [1, 0, 1]);
+        let cells = CellGrid { x: 3, y: 4, z: 5 };
+        assert!((0..cells.count()).all(|index| cells.index(cells.coordinates(index)) == index));
+        assert_eq!(cells.coordinates(13), [1, 0, 1]);
     }
 }

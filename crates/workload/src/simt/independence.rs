@@ -43,11 +43,11 @@ struct ElementAccesses {
 
 /// All accesses by a kernel's CTAs. Slow: for tests and small inputs.
 #[derive(Default)]
-pub(crate) struct Shadow {
+pub(crate) struct IndependenceChecker {
     touched: Mutex<FxHashMap<(u32, u64), ElementAccesses>>,
 }
 
-impl Shadow {
+impl IndependenceChecker {
     /// Notes a load by CTA `cta`: no further CTA may write the element.
     pub(super) fn load<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32) {
         self.touch(launch, array, element, cta, &"loads", |touched| {
