@@ -7,7 +7,7 @@ pub use crate::caches::{AllocateOnStore, DirectoryConfig, DirectoryTracks, L1Con
 use crate::coherent_host::{
     CoherentHost, CpuConfig, HostDirectoryConfig, HostLinkConfig, LlcConfig, OPTIONAL_SECTIONS, StackConfig,
 };
-use crate::description::{Described, NO_DESCRIPTION, OptionalSection};
+use crate::description::{DescriptionKind, NO_DESCRIPTION, OptionalSection};
 pub use crate::energy::EnergyConfig;
 use crate::error::ConfigError;
 pub use crate::fabric::{FabricConfig, FabricShape};
@@ -417,7 +417,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("host_memory.queue_depth", "host_memory.write_queue"),
 ];
 
-impl Described for MachineConfig {
+impl DescriptionKind for MachineConfig {
     const KIND: &'static str = "machine";
 
     fn sections() -> Vec<(&'static str, &'static [Key])> {

@@ -131,7 +131,7 @@ proptest! {
         if let Err(error) = description.set(&path, &text) {
             prop_assert!(error.to_string().starts_with("setting "));
         }
-        let known: Vec<String> = <MachineConfig as tombolo_machine::Described>::sections()
+        let known: Vec<String> = <MachineConfig as tombolo_machine::DescriptionKind>::sections()
             .into_iter()
             .filter(|(section, _)| description.has_section(section))
             .flat_map(|(section, keys)| keys.iter().map(move |key| format!("{section}.{}", key.name)))

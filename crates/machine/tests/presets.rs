@@ -5,7 +5,7 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use tombolo_machine::coherent_host::HostPath;
-use tombolo_machine::description::Described;
+use tombolo_machine::description::DescriptionKind;
 use tombolo_machine::machine::FabricShape;
 use tombolo_machine::{Description, MachineConfig, Scale};
 use tombolo_machine::{list_machines, machine};

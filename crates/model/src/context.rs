@@ -9,25 +9,25 @@ use crate::drains::counted;
 use crate::flags::Flags;
 use crate::group::GroupIndex;
 use crate::kernel_slot::{KernelSlot, entry};
+use crate::kernel_stats::KernelStats;
 use crate::latency::Latencies;
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
-use crate::outstanding::{Asker, Tickets};
-use crate::pace::KernelStats;
+use crate::module_config::ModuleConfig;
+use crate::outstanding::{DrainWaiter, Tickets};
 use crate::packet::{Packet, Payload};
 use crate::page_waits::PageWaits;
 use crate::port::OutgoingPacket;
-use crate::site::Site;
 use crate::stall::Stall;
 use crate::stats::L2Stats;
 use crate::traffic::Traffic;
 use crate::translation::Translation;
 use crate::uncore::Uncore;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use crate::way_partition::{WayPartition, WaySplit};
 use std::sync::Arc;
-use tombolo_design::Built;
-use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
+use tombolo_design::ModelInput;
+use tombolo_protocol::drain::{self, AcknowledgedStore, Pool, SuccessorWait};
 use tombolo_protocol::{Class, Coherence};
 use tombolo_types::stream::Program;
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
@@ -53,7 +53,7 @@ pub struct SmShared {
 }
 
 /// Stall class of an SM's wait for a reply from module `by`.
-fn stall_of<C, D: Contents>(site: &Site<C, D>, by: ModuleId) -> Stall {
+fn stall_of<C, D: Contents>(site: &ModuleConfig<C, D>, by: ModuleId) -> Stall {
     if by == site.module {
         Stall::OwnL2
     } else if site.layout.host() == Some(by) {
@@ -85,7 +85,7 @@ impl SmShared {
     }
 
     /// Idle state, with the current way split of the module.
-    pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition, program: Arc<dyn Program>) -> SmShared {
+    pub fn new<C, D: Contents>(site: &ModuleConfig<C, D>, ways: &WayPartition, program: Arc<dyn Program>) -> SmShared {
         SmShared {
             pages: PageWaits::default(),
             l1_ways: *ways.l1(),
@@ -102,7 +102,7 @@ impl SmShared {
 /// An SM's mutable view of the module.
 pub struct SmContext<'a, 'o, C, D: Contents> {
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub site: &'a ModuleConfig<C, D>,
     /// State shared by all SMs.
     pub shared: &'a mut SmShared,
     /// Output for the SM's events.
@@ -137,7 +137,7 @@ pub struct SliceShared<D: Contents> {
 
 impl<D: Contents> SliceShared<D> {
     /// Idle state for slice group `group`.
-    pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
+    pub fn new<C>(site: &ModuleConfig<C, D>, built: &ModelInput, group: GroupIndex) -> SliceShared<D> {
         let slices = usize::from(site.machine.l2.slices) / group.groups as usize;
         let each = group.groups / u32::from(crate::convert::tlb_banks(&site.machine));
         let has_bank = group.index.is_multiple_of(each);
@@ -167,7 +167,7 @@ impl<D: Contents> SliceShared<D> {
 /// A slice's read-only view of the module.
 pub struct SliceView<'a, C, D: Contents> {
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub site: &'a ModuleConfig<C, D>,
     /// State shared by the slices in the group.
     pub shared: &'a SliceShared<D>,
     /// Parts present only once in the module.
@@ -197,7 +197,7 @@ pub struct SliceContext<'a, 'o, C, D: Contents> {
     /// The acting component, used in events as the source.
     pub id: ComponentId,
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub site: &'a ModuleConfig<C, D>,
     /// State shared by the slices in the group.
     pub shared: &'a mut SliceShared<D>,
     /// Parts present only once in the module.
@@ -252,7 +252,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     #[inline]
     pub fn read_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> MemoryRead {
         self.shared.stats.memory_read_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
-        self.shared.traffic.l2_l3 += self.site.weights.of(Payload::Read) + self.site.weights.answer(mask);
+        self.shared.traffic.l2_l3 += self.site.packet_sizes.of(Payload::Read) + self.site.packet_sizes.answer(mask);
         self.shared.memory.fetch(self.out.now(), departs, line, mask)
     }
 
@@ -261,7 +261,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     #[inline]
     pub fn store_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> Ps {
         self.shared.stats.memory_write_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
-        self.shared.traffic.l2_l3 += self.site.weights.of(Payload::store(mask));
+        self.shared.traffic.l2_l3 += self.site.packet_sizes.of(Payload::store(mask));
         self.shared.memory.store(self.out.now(), departs, line, mask)
     }
 
@@ -269,11 +269,11 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     /// grains are complete then, unless the SM's port is busy.
     pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32, message: impl FnOnce(Ps) -> Message<D>) {
         let Self { site, shared, .. } = self;
-        shared.traffic.l1_l2 += site.weights.of(Payload::Grains(grains));
+        shared.traffic.l1_l2 += site.packet_sizes.of(Payload::Grains(grains));
         let source = site.source(self.id);
-        let crossing = site.machine.crossbar.latency + site.weights.into_sm(grains);
+        let crossing = site.machine.crossbar.latency + site.packet_sizes.into_sm(grains);
         let at = shared.deliveries.in_order((source, usize::from(sm.0)), departs.time() + crossing);
-        let at = at + site.watch.delivery(site.module, source, sm);
+        let at = at + site.probe.delivery(site.module, source, sm);
         self.out.send(at, self.id, site.layout.sm(site.module, sm), message(at));
     }
 
@@ -287,7 +287,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         let at = at.max(self.out.now() + Ps(1));
         let to = self.site.layout.controller(self.site.module);
         for (pool, ticket) in counted(self.site.leg(line, self.site.module), tickets) {
-            self.out.send(at, self.id, to, Message::Taken { pool, ticket });
+            self.out.send(at, self.id, to, Message::Acknowledged { pool, ticket });
         }
     }
 
@@ -295,7 +295,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
         let now = self.out.now();
         let at = (at.max(now) + self.site.machine.crossbar.latency).max(now + Ps(1));
-        self.out.send(at, self.id, self.site.layout.sm(self.site.module, sm), Message::StoreTaken { credit });
+        self.out.send(at, self.id, self.site.layout.sm(self.site.module, sm), Message::StoreAccepted { credit });
     }
 }
 
@@ -304,7 +304,7 @@ pub struct UncoreContext<'a, 'o, C, D: Contents> {
     /// The acting component, used in events as the source.
     pub id: ComponentId,
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub site: &'a ModuleConfig<C, D>,
     /// Parts present only once in the module.
     pub uncore: &'a mut Uncore<D>,
     /// Output for the component's events.
@@ -324,13 +324,13 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
     pub fn acknowledge(&mut self, body: &LineRequest<D>, from: ModuleId, ends: bool, at: Ps) {
         let (site, origin) = (self.site, body.origin.module);
         let (beyond, at_home) = (site.is_beyond(from), site.is_home(body.line));
-        let (pool, end) = StoreTaken { origin, from, beyond, at_home, ends }.told(&site.protocol);
+        let (pool, end) = AcknowledgedStore { origin, from, beyond, at_home, ends }.pools_to_decrement(&site.protocol);
         let back = at + site.notice_latency(from);
-        let taken = Message::Taken { pool, ticket: body.tickets.hop };
+        let taken = Message::Acknowledged { pool, ticket: body.tickets.hop };
         self.out.send(back, self.id, site.layout.controller(from), taken);
         if let Some(pool) = end {
             let back = if origin == from { back } else { back + site.machine.module_link.latency };
-            let taken = Message::Taken { pool, ticket: body.tickets.end };
+            let taken = Message::Acknowledged { pool, ticket: body.tickets.end };
             self.out.send(back, self.id, site.layout.controller(origin), taken);
         }
     }
@@ -339,17 +339,17 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
     /// its forwarded invalidations. `earlier`: number of invalidations in flight before this one arrived.
     pub fn answer_invalidation(&mut self, (home, ticket): (ModuleId, Generation), ready: Ps, earlier: u32) {
         let (site, beyond) = (self.site, self.site.is_beyond(home));
-        let awaits = match drain::taken_on(&site.protocol) {
-            TakenOn::All => true,
-            TakenOn::Forwarded => self.uncore.drains.invalidations() > earlier,
-            TakenOn::Nothing => false,
+        let awaits = match drain::successor_wait(&site.protocol) {
+            SuccessorWait::All => true,
+            SuccessorWait::Forwarded => self.uncore.drains.invalidations() > earlier,
+            SuccessorWait::Nothing => false,
         };
-        let asker = Asker::Home { module: home, ticket, ready };
+        let asker = DrainWaiter::Home { module: home, ticket, ready };
         if awaits && beyond && site.routing.hierarchical && self.uncore.drains.await_invalidations(asker) {
             return;
         }
         let at = ready + site.notice_latency(home);
-        let taken = Message::Taken { pool: Pool::of_invalidations(beyond), ticket };
+        let taken = Message::Acknowledged { pool: Pool::of_invalidations(beyond), ticket };
         self.out.send(at, self.id, site.layout.controller(home), taken);
     }
 }

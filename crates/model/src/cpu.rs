@@ -9,17 +9,17 @@
 use crate::context::SmContext;
 use crate::credits::Generation;
 use crate::kernel_slot::KernelSlot;
-use crate::message::{Flag, LineRequest, Message, Origin};
+use crate::message::{Flag, LineRequest, Message, ReplyDestination};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::page_run::PageRun;
-use crate::watch::{Contents, WarpSlot, Watch};
+use crate::value_probe::{Contents, ValueProbe, WarpSlot};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_machine::coherent_host::CpuConfig;
 use tombolo_protocol::Request;
 use tombolo_protocol::front::ON_HOST;
-use tombolo_protocol::paging::Wanted;
+use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_types::stream::Program;
 use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Mask, Ps, SmId};
 
@@ -140,7 +140,7 @@ impl Cpu {
             }
             Message::Fill { register, line, mask, data, .. } => {
                 let name = register.number();
-                here.site.watch.loaded(here.out.now(), self.core, name, line, mask, data);
+                here.site.probe.loaded(here.out.now(), self.core, name, line, mask, data);
                 let missing = &mut self.missing[usize::from(name)];
                 *missing = *missing & !mask;
                 if missing.is_empty() {
@@ -148,7 +148,7 @@ impl Cpu {
                     self.answered(true, here);
                 }
             }
-            Message::StoreTaken { .. } => self.answered(false, here),
+            Message::StoreAccepted { .. } => self.answered(false, here),
             other => panic!("the host's core got {other:?}"),
         }
     }
@@ -159,7 +159,7 @@ impl Cpu {
         let run = HostRun { work, start, first_load: None, end: start, accesses: left.len() as u64 };
         assert!(self.running.is_none(), "the host program does one thing at a time");
         self.running = Some(RunningWork { slot, run, left });
-        here.site.watch.host(self.core);
+        here.site.probe.host(self.core);
         self.issue(here);
     }
 
@@ -199,8 +199,8 @@ impl Cpu {
     fn faults<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) -> bool {
         let (map, module) = (&here.site.map, here.site.module);
         let wanted = match access.kind {
-            HostAccessKind::Read => Wanted::Load,
-            HostAccessKind::Write => Wanted::SystemStore,
+            HostAccessKind::Read => AttemptedAccess::Load,
+            HostAccessKind::Write => AttemptedAccess::SystemStore,
         };
         if map.allows(module, here.site.paging, access.line, wanted) {
             return false;
@@ -239,7 +239,7 @@ impl Cpu {
 
     fn send<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) {
         let HostAccess { line, mask, kind } = access;
-        let (watch, scope) = (&here.site.watch, ON_HOST.scope);
+        let (watch, scope) = (&here.site.probe, ON_HOST.scope);
         let result = match kind {
             HostAccessKind::Read => self.free.pop().expect("as many names as outstanding accesses"),
             HostAccessKind::Write => 0,
@@ -256,10 +256,17 @@ impl Cpu {
                 Request::Write { mask, scope, data, tracked: true }
             }
         };
-        let origin = Origin { module: here.site.module, sm: SmId(0), warp: 0, result, register };
+        let origin = ReplyDestination { module: here.site.module, sm: SmId(0), warp: 0, result, register };
         let tickets = Tickets { hop: Generation::default(), ..Tickets::default() };
-        let body =
-            LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: register, is_published: false };
+        let body = LineRequest {
+            line,
+            request,
+            origin,
+            flag: Flag::NONE,
+            tickets,
+            requester_mshr: register,
+            is_published: false,
+        };
         let to = here.site.layout.slice(here.site.module, here.site.map.slice(line));
         here.out.send(here.out.now() + Ps(1), self.id, to, Message::Local(body));
     }

@@ -7,7 +7,7 @@ use crate::pairs::Pairs;
 use crate::shared_bus::{LinkCrossing, SharedBus, SharedBusConfig};
 use crate::switch::{Switch, SwitchConfig};
 use crate::tree::Tree;
-use crate::turning_link::Way;
+use crate::turning_link::Direction;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::FabricShape;
 use tombolo_types::{Bytes, GpuId, Ps};
@@ -32,7 +32,7 @@ pub enum FixedLinks {
 
 impl FixedLinks {
     /// Idle links between the GPUs in `machine`, with `host` as an additional GPU if the host belongs to the fabric.
-    /// `None` for a single switch, modelled by [`crate::gpu_way`].
+    /// `None` for a single switch, modelled by [`crate::gpu_port`].
     pub fn new(machine: &MachineConfig, host: Option<GpuId>) -> Option<FixedLinks> {
         let SwitchConfig { ports, rate, flit, crossing } = convert::switch(machine);
         let members = ports + u32::from(host.is_some());
@@ -66,10 +66,10 @@ impl FixedLinks {
     }
 
     /// Counters for one direction on a GPU's link, or on the host's link.
-    pub fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
+    pub fn stats(&self, gpu: GpuId, way: Direction) -> LinkStats {
         match (self, way) {
-            (FixedLinks::Tree { ports, .. }, Way::Out) => *ports[usize::from(gpu.0)].stats(),
-            (FixedLinks::Tree { switch, .. }, Way::In) => switch.stats(gpu).left,
+            (FixedLinks::Tree { ports, .. }, Direction::Out) => *ports[usize::from(gpu.0)].stats(),
+            (FixedLinks::Tree { switch, .. }, Direction::In) => switch.stats(gpu).left,
             (FixedLinks::Shared(medium), _) => medium.stats(gpu, way),
             (FixedLinks::Pairs(pairs), _) => pairs.stats(gpu, way),
         }

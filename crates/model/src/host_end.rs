@@ -4,7 +4,7 @@
 //! links does not use the GPUs' fabric at all.
 
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
-use crate::turning_link::Way;
+use crate::turning_link::Direction;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::coherent_host::{HostLinkConfig, HostPath};
 use tombolo_types::{Bytes, GpuId, Ps};
@@ -56,8 +56,8 @@ impl HostEnd {
     #[inline]
     pub fn send(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Option<Ps> {
         let (gpu, way) = match ends {
-            (from, to) if to == self.id => (from, Way::Out),
-            (from, to) if from == self.id => (to, Way::In),
+            (from, to) if to == self.id => (from, Direction::Out),
+            (from, to) if from == self.id => (to, Direction::In),
             _ => return None,
         };
         let link = &mut self.own.as_mut()?[usize::from(gpu.0)][way as usize];
@@ -65,7 +65,7 @@ impl HostEnd {
     }
 
     /// Counters for one direction on a GPU's own host link, if present.
-    pub fn stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
+    pub fn stats(&self, gpu: GpuId, way: Direction) -> Option<LinkStats> {
         Some(*self.own.as_ref()?[usize::from(gpu.0)][way as usize].stats())
     }
 }
@@ -92,7 +92,7 @@ mod tests {
             ends = ways.filter_map(|ends| host.send(Ps::ZERO, ends, DATA, Bytes(100))).collect();
         }
         assert_eq!(ends, [Ps(1_000_000); 16], "63 KB at 63 GB/s, sixteen times side by side");
-        assert_eq!(host.stats(GpuId(2), Way::In).map(|way| way.bytes()), Some(Bytes(63_000)));
+        assert_eq!(host.stats(GpuId(2), Direction::In).map(|way| way.bytes()), Some(Bytes(63_000)));
     }
 
     #[test]
@@ -108,6 +108,6 @@ mod tests {
         let mut host = end("umh-2-pcie");
         assert_eq!((host.id(), host.is_in_fabric(), host.latency()), (GpuId(2), true, Ps::from_ns(235)));
         assert_eq!(host.send(Ps::ZERO, (GpuId(0), GpuId(2)), DATA, Bytes(100)), None);
-        assert_eq!(host.stats(GpuId(0), Way::Out), None);
+        assert_eq!(host.stats(GpuId(0), Direction::Out), None);
     }
 }

@@ -1,38 +1,38 @@
 //! A GPU module: SMs, L2 slices, memory and controller, in one partition.
 
 use crate::activity::Sample;
-use crate::apart::{SlicesApart, SmsApart};
-use crate::below::{Below, L2};
 use crate::context::{SliceView, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::cpu::Cpu;
 use crate::crossbar::SmPort;
 use crate::dispatcher::Dispatcher;
+use crate::kernel_stats::KernelStats;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
-use crate::pace::KernelStats;
+use crate::module_config::ModuleConfig;
+use crate::module_halves::{SliceSide, SmSide};
 use crate::packet::{Chunk, CopyName, Packet};
 use crate::page_moves;
+use crate::partitioning::{SlicePartition, SmPartition};
 use crate::parts::{Parts, sample};
-use crate::sides::{SliceSide, SmSide};
-use crate::site::Site;
 use crate::sm::Sm;
 use crate::stats::L2Stats;
 use crate::tlb::Tlb;
 use crate::translation::bank_of;
 use crate::uncore::Uncore;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use std::sync::Arc;
-use tombolo_design::Built;
+use tombolo_design::ModelInput;
 use tombolo_engine::Event;
-use tombolo_protocol::paging::{Access, Mapping};
+use tombolo_protocol::paging::{Mapping, PagePermission};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, Mask, ModuleId, Page, Ps, SmId};
 
 /// A module.
-pub struct Module<C: Below<D>, D: Contents> {
-    site: Site<C, D>,
+pub struct Module<C: L2Design<D>, D: Contents> {
+    site: ModuleConfig<C, D>,
     sm_side: SmSide<D>,
     slice_side: SliceSide<C, D>,
     uncore: Uncore<D>,
@@ -40,9 +40,14 @@ pub struct Module<C: Below<D>, D: Contents> {
     copy_engine: CopyEngine,
 }
 
-impl<C: Below<D>, D: Contents> Module<C, D> {
+impl<C: L2Design<D>, D: Contents> Module<C, D> {
     /// An idle module at `site`.
-    pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>, between: &C::Between) -> Module<C, D> {
+    pub fn new(
+        site: ModuleConfig<C, D>,
+        built: &ModelInput,
+        program: Arc<dyn Program>,
+        between: &C::SharedBySlices,
+    ) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
         let core = (layout.host() == Some(id)).then(|| cpu(&site, &program));
         let sms = if core.is_some() { 0 } else { layout.sms };
@@ -73,21 +78,21 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     }
 
     /// Splits off the SMs into `groups` partitions with about equal numbers of SMs.
-    pub fn part_sms(&mut self, groups: u16) -> Vec<SmsApart<C, D>> {
+    pub fn split_sms(&mut self, groups: u16) -> Vec<SmPartition<C, D>> {
         let sms = self.site.layout.sms;
         let first = |group: u16| (u32::from(group) * u32::from(sms) / u32::from(groups)) as u16;
         let part = |group| {
             let program = Arc::clone(&self.sm_side.shared.program);
             let shared = SmShared::new(&self.site, &self.uncore.ways, program);
-            SmsApart::new(self.site.again(), self.sm_side.split_off(first(group), shared))
+            SmPartition::new(self.site.again(), self.sm_side.split_off(first(group), shared))
         };
-        let mut apart: Vec<SmsApart<C, D>> = (0..groups).rev().map(part).collect();
+        let mut apart: Vec<SmPartition<C, D>> = (0..groups).rev().map(part).collect();
         apart.reverse();
         apart
     }
 
     /// Reattaches SMs; partitions must come back in order, the first group first.
-    pub fn take_sms(&mut self, sms: SmsApart<C, D>) {
+    pub fn rejoin_sms(&mut self, sms: SmPartition<C, D>) {
         self.sm_side.append(sms.into_side());
     }
 
@@ -100,19 +105,19 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     }
 
     /// Splits off the slices into `parts` partitions with about equal numbers of groups.
-    pub fn part_slices(&mut self, parts: u16, built: &Built) -> Vec<SlicesApart<C, D>> {
+    pub fn split_slices(&mut self, parts: u16, built: &ModelInput) -> Vec<SlicePartition<C, D>> {
         let groups = usize::from(crate::convert::slice_groups(&self.site.machine));
         let part = |part: usize| {
             let side = self.slice_side.split_off(part * groups / usize::from(parts));
-            SlicesApart::new(self.site.again(), side, Uncore::new(&self.site, built))
+            SlicePartition::new(self.site.again(), side, Uncore::new(&self.site, built))
         };
-        let mut apart: Vec<SlicesApart<C, D>> = (0..usize::from(parts)).rev().map(part).collect();
+        let mut apart: Vec<SlicePartition<C, D>> = (0..usize::from(parts)).rev().map(part).collect();
         apart.reverse();
         apart
     }
 
     /// Reattaches slices; partitions must come back in order, the first group first.
-    pub fn take_slices(&mut self, slices: SlicesApart<C, D>) {
+    pub fn rejoin_slices(&mut self, slices: SlicePartition<C, D>) {
         self.slice_side.append(slices.into_side());
     }
 
@@ -272,7 +277,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             let Module { site, sm_side, slice_side, uncore, .. } = self;
             let mut parts = Parts { site, sm_side, slice_side, uncore, out };
             page_moves::write_back(remap.page, &mut parts);
-            let mapping = Mapping::at(remap.home, Access::Write);
+            let mapping = Mapping::at(remap.home, PagePermission::Write);
             self.site.map.map(remap.page, Some(mapping));
         }
     }
@@ -291,7 +296,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             self.update_map(&event.message, out);
         }
         let Module { site, sm_side, slice_side, uncore, controller, copy_engine } = self;
-        site.watch.handles(event.time, site.module, unit, &event.message);
+        site.probe.handles(event.time, site.module, unit, &event.message);
         let mut parts = Parts { site, sm_side, slice_side, uncore, out };
         if event.time >= parts.uncore.due() {
             parts.run_samplers(event.time);
@@ -320,14 +325,14 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 }
 
 /// The host's core, for the host's module.
-fn cpu<C: Below<D>, D: Contents>(site: &Site<C, D>, program: &Arc<dyn Program>) -> Cpu {
+fn cpu<C: L2Design<D>, D: Contents>(site: &ModuleConfig<C, D>, program: &Arc<dyn Program>) -> Cpu {
     let config = site.machine.cpu.as_ref().expect("a host that takes part has a CPU");
     let id = site.layout.sm(site.module, SmId(0));
     Cpu::new(id, site.warp_slot(SmId(0), 0), config, Arc::clone(program))
 }
 
 /// Hands a packet, received completely at `ready`, to the destination component.
-fn enter<C: Below<D>, D: Contents>(
+fn enter<C: L2Design<D>, D: Contents>(
     unit: Unit,
     source: ModuleId,
     packet: &Packet<D>,

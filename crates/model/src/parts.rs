@@ -1,22 +1,22 @@
 //! A module from the controller's viewpoint: the SM side, the slice side, and the paths between both.
 
 use crate::activity::Sample;
-use crate::below::{Below, L2};
 use crate::context::{SliceContext, SmContext, UncoreContext};
 use crate::cpu::Cpu;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::message::{Message, Out};
+use crate::module_config::ModuleConfig;
+use crate::module_halves::{SliceSide, SmSide};
 use crate::port::Port;
-use crate::sides::{SliceSide, SmSide};
-use crate::site::Site;
 use crate::sm::Sm;
 use crate::uncore::Uncore;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::{ComponentId, Line, Ps, SmId};
 
 /// Mutable view of a module for the controller, with both sides.
-pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
+pub struct Parts<'a, 'o, C: L2Design<D>, D: Contents> {
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub site: &'a ModuleConfig<C, D>,
     /// The module's SMs, or the host's core.
     pub sm_side: &'a mut SmSide<D>,
     /// The module's L2 slices.
@@ -27,7 +27,7 @@ pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
     pub out: &'a mut Out<'o, D>,
 }
 
-impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
+impl<'o, C: L2Design<D>, D: Contents> Parts<'_, 'o, C, D> {
     /// Mutable view for `id`, acting in place of a line's slice.
     #[inline]
     pub fn as_slice(&mut self, id: ComponentId, line: Line) -> SliceContext<'_, 'o, C, D> {
@@ -94,7 +94,7 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     pub fn to_command_processor(&self, over: Ps) -> Ps {
         let machine = &self.site.machine;
         let way = crate::convert::host_latency(machine);
-        (self.out.now() + crate::convert::beyond_controller(way, machine)).max(over + way)
+        (self.out.now() + crate::convert::latency_beyond_controller(way, machine)).max(over + way)
     }
 
     /// Number of SMs in this module.
@@ -132,7 +132,12 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
 }
 
 /// Sample of a module's state at a moment.
-pub(crate) fn sample<C: Below<D>, D: Contents>(at: Ps, sms: &[Sm<D>], slices: &SliceSide<C, D>, port: &Port) -> Sample {
+pub(crate) fn sample<C: L2Design<D>, D: Contents>(
+    at: Ps,
+    sms: &[Sm<D>],
+    slices: &SliceSide<C, D>,
+    port: &Port,
+) -> Sample {
     let dram = slices.dram();
     Sample {
         at,

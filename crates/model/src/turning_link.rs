@@ -17,21 +17,21 @@ const SATURATED_PERCENT: u64 = 99;
 
 /// Direction on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum Direction {
     /// From the GPU to the switch.
     Out,
     /// From the switch to the GPU.
     In,
 }
 
-impl Way {
+impl Direction {
     /// Both directions.
-    pub const BOTH: [Way; 2] = [Way::Out, Way::In];
+    pub const BOTH: [Direction; 2] = [Direction::Out, Direction::In];
 
-    fn other(self) -> Way {
+    fn other(self) -> Direction {
         match self {
-            Way::Out => Way::In,
-            Way::In => Way::Out,
+            Direction::Out => Direction::In,
+            Direction::In => Direction::Out,
         }
     }
 }
@@ -67,7 +67,7 @@ struct QueuedPacket<P> {
 
 /// State of one direction.
 #[derive(Clone, Debug)]
-struct Direction<P> {
+struct DirectionState<P> {
     /// Queued packets; the first is in transmission.
     queue: VecDeque<QueuedPacket<P>>,
     serializer: Serializer,
@@ -80,9 +80,9 @@ struct Direction<P> {
     stats: LinkStats,
 }
 
-impl<P> Direction<P> {
-    fn new(config: &TurningConfig) -> Direction<P> {
-        Direction {
+impl<P> DirectionState<P> {
+    fn new(config: &TurningConfig) -> DirectionState<P> {
+        DirectionState {
             queue: VecDeque::new(),
             serializer: Serializer::new(config.rate),
             sampled: Ps::ZERO,
@@ -134,7 +134,7 @@ struct PendingTurn {
 pub struct TurningLink<P> {
     config: TurningConfig,
     /// Directions by [`Way`].
-    ways: [Direction<P>; 2],
+    ways: [DirectionState<P>; 2],
     turn: Option<PendingTurn>,
     sampled_at: Ps,
 }
@@ -143,14 +143,14 @@ impl<P> TurningLink<P> {
     /// An idle link with equally many lanes in each direction.
     pub fn new(config: TurningConfig) -> TurningLink<P> {
         assert!(!config.rate.is_infinite() && config.lanes > 0, "a link that turns has lanes of some rate");
-        let ways = [Direction::new(&config), Direction::new(&config)];
+        let ways = [DirectionState::new(&config), DirectionState::new(&config)];
         TurningLink { config, ways, turn: None, sampled_at: Ps::ZERO }
     }
 
     /// Queues a packet at `now`. If the direction was idle, returns the last byte's departure time:
     /// [`TurningLink::sent`] must be called then.
     #[inline]
-    pub fn push(&mut self, now: Ps, way: Way, packet: P, traffic: Traffic, bytes: Bytes) -> Option<Ps> {
+    pub fn push(&mut self, now: Ps, way: Direction, packet: P, traffic: Traffic, bytes: Bytes) -> Option<Ps> {
         let direction = &mut self.ways[way as usize];
         direction.queue.push_back(QueuedPacket { packet, traffic, bytes, since: now });
         if direction.queue.len() == 1 { direction.start(now) } else { None }
@@ -159,7 +159,7 @@ impl<P> TurningLink<P> {
     /// Removes the packet whose last byte leaves at `now`. Also returns the time for the next call, if another packet
     /// waits.
     #[inline]
-    pub fn sent(&mut self, now: Ps, way: Way) -> (P, Option<Ps>) {
+    pub fn sent(&mut self, now: Ps, way: Direction) -> (P, Option<Ps>) {
         let direction = &mut self.ways[way as usize];
         let gone = direction.queue.pop_front().expect("a packet ends that was being sent");
         (gone.packet, direction.start(now))
@@ -172,7 +172,7 @@ impl<P> TurningLink<P> {
         let half = self.config.lanes;
         // Lanes already turning just carry later, like all others.
         self.turn = None;
-        self.start_turn(now, Way::BOTH.map(|way| self.ways[way as usize].lanes.min(half)), [half; 2])
+        self.start_turn(now, Direction::BOTH.map(|way| self.ways[way as usize].lanes.min(half)), [half; 2])
     }
 
     /// Evaluates the time since the last sample, or since [`TurningLink::launch`]. Returns the time to call
@@ -183,17 +183,17 @@ impl<P> TurningLink<P> {
     /// nothing changes.
     pub fn sample(&mut self, now: Ps) -> Option<Ps> {
         let window = now - self.sampled_at;
-        let saturated = Way::BOTH.map(|way| {
+        let saturated = Direction::BOTH.map(|way| {
             let direction = &self.ways[way as usize];
             (direction.busy(now) - direction.sampled).0 * 100 >= window.0 * SATURATED_PERCENT && window > Ps::ZERO
         });
         self.forget_sample(now, now);
-        let lanes = Way::BOTH.map(|way| self.ways[way as usize].lanes);
+        let lanes = Direction::BOTH.map(|way| self.ways[way as usize].lanes);
         let gains = match saturated {
-            [true, false] => Way::Out,
-            [false, true] => Way::In,
-            [true, true] if lanes[0] < lanes[1] => Way::Out,
-            [true, true] if lanes[0] > lanes[1] => Way::In,
+            [true, false] => Direction::Out,
+            [false, true] => Direction::In,
+            [true, true] if lanes[0] < lanes[1] => Direction::Out,
+            [true, true] if lanes[0] > lanes[1] => Direction::In,
             [true, true] | [false, false] => return None,
         };
         let loses = gains.other();
@@ -211,7 +211,7 @@ impl<P> TurningLink<P> {
     /// ignored.
     pub fn turned(&mut self, now: Ps) {
         let Some(turn) = self.turn.take_if(|turn| turn.due == now) else { return };
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             let (direction, gain) = (&mut self.ways[way as usize], turn.gains[way as usize]);
             if gain > 0 {
                 direction.set_lanes(now, direction.lanes + gain, &self.config);
@@ -231,17 +231,17 @@ impl<P> TurningLink<P> {
     }
 
     /// Current number of lanes in direction `way`.
-    pub fn lanes(&self, way: Way) -> u32 {
+    pub fn lanes(&self, way: Direction) -> u32 {
         self.ways[way as usize].lanes
     }
 
     /// Counters for a direction until now.
-    pub fn stats(&self, way: Way) -> &LinkStats {
+    pub fn stats(&self, way: Direction) -> &LinkStats {
         &self.ways[way as usize].stats
     }
 
     /// Lane counters for a direction up to `end`.
-    pub fn lane_stats(&self, way: Way, end: Ps) -> LaneStats {
+    pub fn lane_stats(&self, way: Direction, end: Ps) -> LaneStats {
         let direction = &self.ways[way as usize];
         let last = u64::from(direction.lanes) * end.saturating_sub(direction.lanes_since).0;
         LaneStats { lane_time: direction.lane_stats.lane_time + last, ..direction.lane_stats }
@@ -253,14 +253,14 @@ impl<P> TurningLink<P> {
             return None;
         }
         let mut drained = now;
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             let (direction, kept) = (&mut self.ways[way as usize], kept[way as usize]);
             if direction.lanes != kept {
                 drained = drained.max(direction.serializer.free_at());
                 direction.set_lanes(now, kept, &self.config);
             }
         }
-        let gains = Way::BOTH.map(|way| wanted[way as usize] - kept[way as usize]);
+        let gains = Direction::BOTH.map(|way| wanted[way as usize] - kept[way as usize]);
         let due = drained + self.config.switch_time;
         self.turn = Some(PendingTurn { due, gains });
         Some(due)
@@ -277,12 +277,12 @@ mod tests {
         TurningLink::new(config)
     }
 
-    fn push(link: &mut TurningLink<u32>, now: u64, way: Way, packet: u32) -> Option<Ps> {
+    fn push(link: &mut TurningLink<u32>, now: u64, way: Direction, packet: u32) -> Option<Ps> {
         link.push(Ps(now), way, packet, Traffic::Data { grains: 1 }, Bytes(160))
     }
 
     /// Sends without a pause on `ways`, from time `from` to `to`, when a sample ends.
-    fn saturate(link: &mut TurningLink<u32>, ways: &[Way], from: u64, to: u64) -> Option<Ps> {
+    fn saturate(link: &mut TurningLink<u32>, ways: &[Direction], from: u64, to: u64) -> Option<Ps> {
         for &way in ways {
             let mut next = push(link, from, way, 0);
             while let Some(at) = next.filter(|at| at.0 < to) {
@@ -302,47 +302,47 @@ mod tests {
     }
 
     fn lanes(link: &TurningLink<u32>) -> [u32; 2] {
-        Way::BOTH.map(|way| link.lanes(way))
+        Direction::BOTH.map(|way| link.lanes(way))
     }
 
     #[test]
     fn packets_leave_one_after_the_other_at_the_rate_of_all_lanes() {
         let mut link = link();
-        assert_eq!(push(&mut link, 0, Way::Out, 1), Some(Ps(20_000)));
-        assert_eq!(push(&mut link, 5, Way::Out, 2), None, "it waits");
-        assert_eq!(push(&mut link, 5, Way::In, 3), Some(Ps(20_005)), "the other way is free");
-        assert_eq!(link.sent(Ps(20_000), Way::Out), (1, Some(Ps(40_000))));
-        assert_eq!(link.sent(Ps(40_000), Way::Out), (2, None));
-        assert_eq!(link.stats(Way::Out).worst_queueing, Ps(19_995));
+        assert_eq!(push(&mut link, 0, Direction::Out, 1), Some(Ps(20_000)));
+        assert_eq!(push(&mut link, 5, Direction::Out, 2), None, "it waits");
+        assert_eq!(push(&mut link, 5, Direction::In, 3), Some(Ps(20_005)), "the other way is free");
+        assert_eq!(link.sent(Ps(20_000), Direction::Out), (1, Some(Ps(40_000))));
+        assert_eq!(link.sent(Ps(40_000), Direction::Out), (2, None));
+        assert_eq!(link.stats(Direction::Out).worst_queueing, Ps(19_995));
     }
 
     #[test]
     fn a_lane_of_the_idle_way_turns_when_the_other_is_saturated() {
         let mut link = link();
-        assert_eq!(saturate(&mut link, &[Way::In], 0, 5_000_000), Some(Ps(5_100_000)), "nothing to drain");
+        assert_eq!(saturate(&mut link, &[Direction::In], 0, 5_000_000), Some(Ps(5_100_000)), "nothing to drain");
         assert_eq!(lanes(&link), [7, 8], "it carries nothing while it turns");
         link.turned(Ps(5_100_000));
         assert_eq!(lanes(&link), [7, 9]);
         // 160 B over 9 GB/s.
-        assert_eq!(push(&mut link, 6_000_000, Way::In, 1), Some(Ps(6_017_777)));
+        assert_eq!(push(&mut link, 6_000_000, Direction::In, 1), Some(Ps(6_017_777)));
     }
 
     #[test]
     fn a_way_just_below_saturation_gets_no_lane() {
         let mut link = link();
-        let busy = saturate(&mut link, &[Way::In], 60_000, 5_000_000);
+        let busy = saturate(&mut link, &[Direction::In], 60_000, 5_000_000);
         assert_eq!(busy, None, "4.94 of 5 us are 98.8 %");
-        assert_eq!(saturate(&mut link, &[Way::In], 5_040_000, 10_000_000), Some(Ps(10_100_000)), "99.2 %");
+        assert_eq!(saturate(&mut link, &[Direction::In], 5_040_000, 10_000_000), Some(Ps(10_100_000)), "99.2 %");
     }
 
     #[test]
     fn a_lane_turns_after_the_packet_on_it_has_drained() {
         let mut link = link();
-        push(&mut link, 4_990_000, Way::Out, 1);
-        assert_eq!(saturate(&mut link, &[Way::In], 0, 5_000_000), Some(Ps(5_010_000 + 100_000)));
-        push(&mut link, 5_000_000, Way::Out, 2);
+        push(&mut link, 4_990_000, Direction::Out, 1);
+        assert_eq!(saturate(&mut link, &[Direction::In], 0, 5_000_000), Some(Ps(5_010_000 + 100_000)));
+        push(&mut link, 5_000_000, Direction::Out, 2);
         // The packet in transmission keeps its rate; the next packet has seven lanes.
-        assert_eq!(link.sent(Ps(5_010_000), Way::Out), (1, Some(Ps(5_010_000 + 22_857))));
+        assert_eq!(link.sent(Ps(5_010_000), Direction::Out), (1, Some(Ps(5_010_000 + 22_857))));
     }
 
     #[test]
@@ -350,18 +350,22 @@ mod tests {
         let mut link = link();
         for window in 0..20_u64 {
             let end = (window + 1) * 5_000_000;
-            let turned = saturate(&mut link, &[Way::In], window * 5_000_000, end);
+            let turned = saturate(&mut link, &[Direction::In], window * 5_000_000, end);
             assert_eq!(turned.is_some(), window < 7, "window {window}");
             turned.into_iter().for_each(|at| link.turned(at));
         }
         assert_eq!(lanes(&link), [1, 15]);
-        assert_eq!(link.lane_stats(Way::In, Ps(100_000_000)).turned, 7);
+        assert_eq!(link.lane_stats(Direction::In, Ps(100_000_000)).turned, 7);
     }
 
     #[test]
     fn two_saturated_ways_become_equal_again() {
         let mut link = link();
-        for (window, ways) in [&[Way::Out][..], &[Way::Out], &Way::BOTH, &Way::BOTH, &Way::BOTH].iter().enumerate() {
+        for (window, ways) in
+            [&[Direction::Out][..], &[Direction::Out], &Direction::BOTH, &Direction::BOTH, &Direction::BOTH]
+                .iter()
+                .enumerate()
+        {
             let start = window as u64 * 5_000_000;
             let turned = saturate(&mut link, ways, start, start + 5_000_000);
             assert_eq!(turned.is_some(), window < 4, "window {window}");
@@ -374,7 +378,7 @@ mod tests {
     fn a_launch_makes_both_ways_equal_whatever_is_turning() {
         let mut link = link();
         for window in 0..3 {
-            let turned = saturate(&mut link, &[Way::Out], window * 5_000_000, (window + 1) * 5_000_000);
+            let turned = saturate(&mut link, &[Direction::Out], window * 5_000_000, (window + 1) * 5_000_000);
             turned.filter(|_| window < 2).into_iter().for_each(|at| link.turned(at));
         }
         assert_eq!(lanes(&link), [10, 5]);
@@ -390,19 +394,19 @@ mod tests {
     #[test]
     fn lanes_times_time_leaves_out_what_is_turning() {
         let mut link = link();
-        saturate(&mut link, &[Way::In], 0, 5_000_000).into_iter().for_each(|at| link.turned(at));
+        saturate(&mut link, &[Direction::In], 0, 5_000_000).into_iter().for_each(|at| link.turned(at));
         let time = |way| link.lane_stats(way, Ps(10_000_000)).lane_time;
-        assert_eq!(time(Way::Out), 8 * 5_000_000 + 7 * 5_000_000);
-        assert_eq!(time(Way::In), 8 * 5_100_000 + 9 * 4_900_000);
+        assert_eq!(time(Direction::Out), 8 * 5_000_000 + 7 * 5_000_000);
+        assert_eq!(time(Direction::In), 8 * 5_100_000 + 9 * 4_900_000);
     }
 
     #[test]
     fn a_link_is_quiet_until_something_is_sent() {
         let mut link = link();
         assert!(link.is_quiet(Ps(100)));
-        push(&mut link, 100, Way::In, 1);
+        push(&mut link, 100, Direction::In, 1);
         assert!(!link.is_quiet(Ps(100)));
-        link.sent(Ps(20_100), Way::In);
+        link.sent(Ps(20_100), Direction::In);
         assert!(!link.is_quiet(Ps(30_000)), "since the last sample");
         link.sample(Ps(30_000));
         assert!(link.is_quiet(Ps(40_000)));

@@ -138,11 +138,11 @@ fn skips_loads(protocol: &impl Protocol, operation: Operation) -> bool {
 mod tests {
     use super::*;
     use crate::hmg::Hmg;
-    use crate::options::Options;
+    use crate::options::ProtocolOptions;
     use tombolo_types::Semantics;
 
     fn list_with(rule: Option<BrokenRule>, operation: Operation, order: Order) -> Vec<Stage> {
-        let protocol = Hmg::new(Options { broken_rule: rule, ..Options::default() });
+        let protocol = Hmg::new(ProtocolOptions { broken_rule: rule, ..ProtocolOptions::default() });
         let stages = stages(&protocol, operation, order);
         (0..MAX_STAGES).map_while(|i| stages.get(i)).collect()
     }

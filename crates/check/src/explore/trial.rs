@@ -7,7 +7,7 @@ use super::values::Values;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use tombolo_protocol::coherence::{self, MemoryAccess};
-use tombolo_protocol::{Coherence, Effects, Event, Refusal, Reply, Request, Slot, ValidInvalid};
+use tombolo_protocol::{Coherence, Effects, Event, LineSlot, Refusal, Reply, Request, ValidInvalid};
 use tombolo_types::{Line, Mask, ModuleId};
 
 /// The recorded effects of a step.
@@ -37,7 +37,7 @@ impl Effects<ValidInvalid, Values> for RecordedEffects {
     fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
         self.sent += 1;
         match message {
-            coherence::Message::Request(request) | coherence::Message::Passed(request) => {
+            coherence::Message::Request(request) | coherence::Message::Bypassed(request) => {
                 if matches!(request, Request::Read { .. }) {
                     self.reads_at = Some(to);
                 }
@@ -141,9 +141,9 @@ impl<P: Coherence> Machine<'_, P> {
         result.is_err() || notes.sent > 0 || is_read
     }
 
-    fn slot_of(&self, state: &State, module: ModuleId, line: u8) -> Slot<Values> {
+    fn slot_of(&self, state: &State, module: ModuleId, line: u8) -> LineSlot<Values> {
         let at = state.l2[self.l2_index(module, line)];
-        Slot {
+        LineSlot {
             line_id: Line(u64::from(line)),
             homes: self.homes_now(state, module, line),
             line: at.line,

@@ -18,34 +18,34 @@
 //! the acquire lasts longer than the launch latency, the remainder delays the kernel and counts as kernel time, just
 //! like the release.
 
-mod around;
 mod command_latency;
 mod core;
+mod driver_waits;
 mod side;
 mod slots;
 mod streams;
 mod times;
 mod transfers;
 
-use crate::below::{Below, L2};
 use crate::boundaries::{Boundaries, Decision};
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
-use crate::layout::Layout;
+use crate::l2_backend::{L2Design, L2Slice};
+use crate::layout::ComponentLayout;
 use crate::message::{LinkEvent, Message, Out};
 use crate::schedule::Schedule;
 use crate::transfer::Transfers;
-use crate::watch::Contents;
-pub use around::{Awaited, Wait};
+use crate::value_probe::Contents;
 use command_latency::CommandLatency;
 use core::HostProgram;
+pub use driver_waits::{CommandWait, DriverOperation};
 use side::BoundarySide;
 use slots::CommandSlots;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use streams::{Launch, NextCommand, Streams};
-use times::stretch;
-pub use times::{KernelTime, Stretch};
+use times::time_range;
+pub use times::{KernelTime, TimeRange};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Topology;
 use tombolo_protocol::elision::KernelId;
@@ -115,7 +115,7 @@ impl CommandStage {
 
 /// Command processor state.
 pub struct CommandProcessor {
-    layout: Layout,
+    layout: ComponentLayout,
     program: Arc<dyn Program>,
     streams: Streams,
     slots: CommandSlots,
@@ -134,11 +134,11 @@ pub struct CommandProcessor {
     /// Progress of the host program, if a host core is modelled.
     host_program: Option<HostProgram>,
     /// Busy intervals of this core.
-    core: Vec<Stretch>,
+    core: Vec<TimeRange>,
     /// Intervals of boundary operations for host commands.
-    hosted: Vec<Stretch>,
+    hosted: Vec<TimeRange>,
     /// Interval of the boundary operations at the program's end.
-    ending: Option<Stretch>,
+    ending: Option<TimeRange>,
     command_latency: CommandLatency,
     /// Number of host transfers already announced to modules.
     transfers: u32,
@@ -150,7 +150,7 @@ pub struct CommandProcessor {
     links_turn: bool,
     /// Number of kernels launched and not yet ended.
     open: u32,
-    copied: Vec<Stretch>,
+    copied: Vec<TimeRange>,
     /// Kernel intervals, indexed by launch number.
     kernels: Vec<KernelTime>,
     /// Number of modules per GPU.
@@ -158,7 +158,7 @@ pub struct CommandProcessor {
     /// Driver operations scheduled before and after commands.
     schedule: Arc<Schedule>,
     /// Intervals in which commands waited for scheduled driver operations.
-    around: Vec<Wait>,
+    around: Vec<CommandWait>,
 }
 
 impl CommandProcessor {
@@ -166,7 +166,7 @@ impl CommandProcessor {
     /// notifications.
     pub fn new(
         machine: &MachineConfig,
-        layout: Layout,
+        layout: ComponentLayout,
         program: Arc<dyn Program>,
         boundaries: Boundaries,
         schedule: Arc<Schedule>,
@@ -206,11 +206,11 @@ impl CommandProcessor {
     }
 
     /// Handles an event addressed to the command processor.
-    pub fn handle<C: Below<D>, D: Contents>(
+    pub fn handle<C: L2Design<D>, D: Contents>(
         &mut self,
         message: Message<D>,
         (protocol, topology): (&C, &impl Topology),
-        (watch, transfers): (&D::Watch, &Transfers<D>),
+        (watch, transfers): (&D::Probe, &Transfers<D>),
         out: &mut Out<'_, D>,
     ) {
         let here = &mut CommandContext { protocol, topology, watch, transfers, out };
@@ -220,7 +220,7 @@ impl CommandProcessor {
                 self.core_worked(slot, here.out.now());
                 self.go_through(slot, here);
             }
-            Message::AroundDone { slot } => {
+            Message::ScheduledTasksDone { slot } => {
                 self.around_done(slot, here.out.now());
                 self.go_through(slot, here);
             }
@@ -258,17 +258,17 @@ impl CommandProcessor {
     }
 
     /// Busy intervals of the host core, in order; empty if no core is modelled.
-    pub fn core(&self) -> &[Stretch] {
+    pub fn core(&self) -> &[TimeRange] {
         &self.core
     }
 
     /// Intervals of boundary operations for host commands, in order.
-    pub fn hosted(&self) -> &[Stretch] {
+    pub fn host_releases(&self) -> &[TimeRange] {
         &self.hosted
     }
 
     /// Interval of the boundary operations at the program's end.
-    pub fn ending(&self) -> Option<&Stretch> {
+    pub fn final_releases(&self) -> Option<&TimeRange> {
         self.ending.as_ref()
     }
 
@@ -278,12 +278,12 @@ impl CommandProcessor {
     }
 
     /// Intervals in which commands waited for scheduled driver operations, ordered by end time.
-    pub fn around_commands(&self) -> &[Wait] {
+    pub fn around_commands(&self) -> &[CommandWait] {
         &self.around
     }
 
     /// Copy intervals, in order.
-    pub fn copies(&self) -> &[Stretch] {
+    pub fn copies(&self) -> &[TimeRange] {
         &self.copied
     }
 
@@ -307,7 +307,7 @@ impl CommandProcessor {
 
     /// Starts all commands that may begin: host initialization first, then commands from the streams, while slots are
     /// available.
-    fn begin_next<C: Below<D>, T: Topology, D: Contents>(&mut self, here: &mut CommandContext<'_, '_, C, T, D>) {
+    fn begin_next<C: L2Design<D>, T: Topology, D: Contents>(&mut self, here: &mut CommandContext<'_, '_, C, T, D>) {
         if self.sets_up(here) {
             return;
         }
@@ -334,7 +334,7 @@ impl CommandProcessor {
         }
     }
 
-    fn begin_work<C: Below<D>, T: Topology, D: Contents>(
+    fn begin_work<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         what: CommandKind,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -350,7 +350,7 @@ impl CommandProcessor {
 
     /// Advances a command after its current stage has completed: starts the next stage, and further stages while each
     /// completes immediately.
-    fn go_through<C: Below<D>, T: Topology, D: Contents>(
+    fn go_through<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -368,7 +368,7 @@ impl CommandProcessor {
     }
 
     /// Starts a command's current stage; returns true if it completes immediately.
-    fn begin_stage<C: Below<D>, T: Topology, D: Contents>(
+    fn begin_stage<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -422,7 +422,7 @@ impl CommandProcessor {
 
     /// Decides the operations for a boundary side and starts them, or queues the command if another boundary is
     /// running.
-    fn operate<C: Below<D>, T: Topology, D: Contents>(
+    fn operate<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -443,7 +443,7 @@ impl CommandProcessor {
     }
 
     /// Decides the operations for the boundary side that a command has reached.
-    fn decide<C: Below<D>, T: Topology, D: Contents>(
+    fn decide<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &CommandContext<'_, '_, C, T, D>,
@@ -471,7 +471,7 @@ impl CommandProcessor {
     }
 
     /// Starts the next phase of a boundary side; returns true if all phases have run.
-    fn phase<C: Below<D>, T: Topology, D: Contents>(
+    fn phase<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -501,7 +501,7 @@ impl CommandProcessor {
     }
 
     /// Continues a command after its boundary operations, and starts queued commands' boundaries.
-    fn operated<C: Below<D>, T: Topology, D: Contents>(
+    fn operated<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -523,7 +523,8 @@ impl CommandProcessor {
     /// Sends a kernel to its modules.
     fn launch<D: Contents>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
         let Launch { command, launch: number, kernel, on, stream, is_first, .. } = launch;
-        let modules = (0..self.layout.modules).map(ModuleId).filter(|&module| on.has(module, self.modules_per_gpu));
+        let modules =
+            (0..self.layout.modules).map(ModuleId).filter(|&module| on.contains(module, self.modules_per_gpu));
         let count = modules.clone().count();
         let delay = if is_first { self.launch_latency } else { self.dependent_launch_latency };
         let opened = self.slots.get(slot).started + delay;
@@ -570,13 +571,13 @@ impl CommandProcessor {
             };
         };
         let done = self.copies.send(out.now() + self.copy_latency, Bytes(bytes));
-        self.copied.push(Stretch { start: out.now(), end: done });
+        self.copied.push(TimeRange { start: out.now(), end: done });
         self.due(slot, done, out);
         false
     }
 
     /// Handles a command's end, after its last stage has completed.
-    fn end<C: Below<D>, T: Topology, D: Contents>(
+    fn end<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -630,7 +631,7 @@ impl CommandProcessor {
 struct CommandContext<'a, 'o, C, T, D: Contents> {
     protocol: &'a C,
     topology: &'a T,
-    watch: &'a D::Watch,
+    watch: &'a D::Probe,
     transfers: &'a Transfers<D>,
     out: &'a mut Out<'o, D>,
 }

@@ -14,7 +14,7 @@ pub(super) struct CommandSlots {
 impl CommandSlots {
     /// True if another command can be in flight.
     pub(super) fn has_room(&self) -> bool {
-        self.works.len() < usize::from(KernelSlot::MOST) || self.works.iter().any(Option::is_none)
+        self.works.len() < usize::from(KernelSlot::MAX) || self.works.iter().any(Option::is_none)
     }
 
     /// True if no command is in flight.
@@ -26,7 +26,7 @@ impl CommandSlots {
     /// order. A flag can travel with a line shared between kernels and so outlive its own kernel, and slots are
     /// therefore reused as late as possible.
     pub(super) fn add(&mut self, work: ActiveCommand) -> KernelSlot {
-        let most = KernelSlot::MOST;
+        let most = KernelSlot::MAX;
         let place = if self.is_idle() {
             0
         } else {

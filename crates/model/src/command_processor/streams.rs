@@ -2,7 +2,7 @@
 //! to the next command that the host waits for.
 
 use std::collections::VecDeque;
-use tombolo_types::On;
+use tombolo_types::LaunchDevices;
 use tombolo_types::stream::Command;
 
 /// Kernel launch in the program.
@@ -15,7 +15,7 @@ pub(super) struct Launch {
     /// Kernel index.
     pub(super) kernel: u32,
     /// GPUs or modules running the kernel.
-    pub(super) on: On,
+    pub(super) on: LaunchDevices,
     /// Stream in the host program.
     pub(super) stream: u32,
     /// True for the first launch in its stream.

@@ -5,10 +5,10 @@
 //! contents.
 
 use super::{CommandContext, CommandProcessor};
-use crate::below::Below;
+use crate::l2_backend::L2Design;
 use crate::message::Message;
 use crate::transfer::Transfer;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use std::ops::Range;
 use tombolo_protocol::Topology;
 use tombolo_types::stream::{Command, Program};
@@ -30,7 +30,7 @@ fn touched(program: &dyn Program, command: usize) -> HostPhase {
 
 impl CommandProcessor {
     /// Notifies modules about the host's reads, and then about the host's writes, in a command.
-    pub(super) fn transfer<C: Below<D>, T: Topology, D: Contents>(
+    pub(super) fn transfer<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         command: usize,
         here: &mut CommandContext<'_, '_, C, T, D>,

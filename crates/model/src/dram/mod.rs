@@ -112,17 +112,17 @@ const OPENINGS: usize = 8;
 
 /// Issue time and memory arrival time of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AccessTiming {
     /// Event time: no later call has an earlier time.
-    pub now: Ps,
+    pub issued: Ps,
     /// Arrival time at memory, `now` or later.
     pub ready: Ps,
 }
 
-impl Asked {
+impl AccessTiming {
     /// Creates an access that is ready when issued.
-    pub fn at(now: Ps) -> Asked {
-        Asked { now, ready: now }
+    pub fn at(now: Ps) -> AccessTiming {
+        AccessTiming { issued: now, ready: now }
     }
 }
 
@@ -205,11 +205,11 @@ impl Bank {
 
     /// Opens `row` after everything scheduled in the bank, for an access in the event at `asked.now`.
     #[inline]
-    fn open(&mut self, row: u64, asked: Asked, config: &DramConfig, activations: &mut Calendar) -> RowInterval {
+    fn open(&mut self, row: u64, asked: AccessTiming, config: &DramConfig, activations: &mut Calendar) -> RowInterval {
         let closed = self.rows[self.newest] == Bank::NONE;
         let may_close = asked.ready.max(self.busy).max(self.activated + config.t_ras);
         let earliest = if closed { asked.ready } else { may_close + config.t_rp };
-        let activate = activations.reserve(asked.now, earliest, 1) - activations.span(1);
+        let activate = activations.reserve(asked.issued, earliest, 1) - activations.span(1);
         if !closed {
             self.closes[self.newest] = activate - config.t_rp;
         }
@@ -317,7 +317,7 @@ impl Refresh {
     /// Performs due refreshes during the idle time since the previous access, limited by the available time; refreshes
     /// that can no longer be postponed occupy the bus. Returns the time at which the access may start.
     #[inline]
-    fn advance(&mut self, asked: Asked, config: &DramConfig, bus: &mut Calendar) -> Ps {
+    fn advance(&mut self, asked: AccessTiming, config: &DramConfig, bus: &mut Calendar) -> Ps {
         if asked.ready >= self.due {
             let more = (asked.ready - self.due).0 / config.t_refi.0 + 1;
             self.owed += more;
@@ -336,7 +336,7 @@ impl Refresh {
         self.owed -= forced;
         self.done += forced;
         let span = Ps(forced * config.t_rfc.0);
-        bus.reserve(asked.now, asked.ready, bus.units(span));
+        bus.reserve(asked.issued, asked.ready, bus.units(span));
         asked.ready + span
     }
 }
@@ -423,13 +423,13 @@ impl Dram {
 
     /// Reads `bytes` (at most a line) from `line`; returns the arrival time for the last byte.
     #[inline]
-    pub fn read(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
+    pub fn read(&mut self, asked: AccessTiming, line: Line, bytes: Bytes) -> Ps {
         self.read_behind(asked, line, bytes).0
     }
 
     /// Like [`Dram::read`]; also returns the time spent waiting for earlier accesses.
     #[inline]
-    pub fn read_behind(&mut self, asked: Asked, line: Line, bytes: Bytes) -> (Ps, Ps) {
+    pub fn read_behind(&mut self, asked: AccessTiming, line: Line, bytes: Bytes) -> (Ps, Ps) {
         let (channel, bank, row) = self.locate(line);
         let bursts = self.bursts(bytes);
         self.stats.reads += 1;
@@ -443,7 +443,7 @@ impl Dram {
     /// Writes bytes of `line`. Returns the time at which the write queue has accepted the write: immediately when
     /// ready, or later if both halves are full.
     #[inline]
-    pub fn write(&mut self, asked: Asked, line: Line, mask: Mask) -> Ps {
+    pub fn write(&mut self, asked: AccessTiming, line: Line, mask: Mask) -> Ps {
         let (channel, bank, row) = self.locate(line);
         let bursts_of = |mask: Mask| self.bursts(Bytes(u64::from(mask.grains()) * self.config.line.grain()));
         let queue = &self.channels[channel];
@@ -464,7 +464,7 @@ impl Dram {
         if queue.writes.len() == self.batch {
             // The next batch gathers in the half released by the previous batch.
             queue.room_at = queue.written;
-            self.drain(channel, Asked { ready: accepted, ..asked });
+            self.drain(channel, AccessTiming { ready: accepted, ..asked });
         }
         accepted
     }
@@ -516,11 +516,11 @@ impl Dram {
 
     /// Schedules an access on its bank and bus; returns the end time, and the time spent waiting for earlier accesses.
     #[inline]
-    fn access(&mut self, channel: usize, asked: Asked, access: BankAccess) -> (Ps, Ps) {
+    fn access(&mut self, channel: usize, asked: AccessTiming, access: BankAccess) -> (Ps, Ps) {
         let channel = &mut self.channels[channel];
         let bank = &mut self.banks[access.bank];
         let came = asked.ready;
-        let asked = Asked { ready: channel.refresh.advance(asked, &self.config, &mut channel.bus), ..asked };
+        let asked = AccessTiming { ready: channel.refresh.advance(asked, &self.config, &mut channel.bus), ..asked };
         bank.refresh(channel.refresh.done);
         let opened = match bank.joinable(access.row, asked.ready) {
             Some(opened) => opened,
@@ -541,7 +541,7 @@ impl Dram {
             }
         };
         let work = channel.bus.span(access.bursts);
-        let done = channel.bus.reserve(asked.now, opened.column + self.config.t_cas, access.bursts);
+        let done = channel.bus.reserve(asked.issued, opened.column + self.config.t_cas, access.bursts);
         self.stats.busy += work;
         channel.busy += work;
         if opened.at == bank.newest {
@@ -555,13 +555,13 @@ impl Dram {
 
     /// Schedules a channel's gathered writes as a batch. Their rows may open while the previous batch still occupies
     /// the bus.
-    fn drain(&mut self, channel: usize, asked: Asked) {
+    fn drain(&mut self, channel: usize, asked: AccessTiming) {
         let mut writes = std::mem::take(&mut self.channels[channel].writes);
         writes.sort_unstable_by_key(|write| write.access);
         // Consecutive batches need no bus turnaround in between.
         let turn = if std::mem::take(&mut self.channels[channel].has_read) { self.turn } else { 0 };
         let Channel { bus, busy, .. } = &mut self.channels[channel];
-        let turned = bus.reserve(asked.now, asked.ready, turn);
+        let turned = bus.reserve(asked.issued, asked.ready, turn);
         self.stats.busy += bus.span(turn);
         *busy += bus.span(turn);
         let ends = writes.iter().map(|&write| self.access(channel, asked, write.access).0);

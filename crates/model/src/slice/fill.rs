@@ -7,17 +7,17 @@ use crate::actions::Actions;
 use crate::cache::BulkClass;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
-use crate::latency::Below;
+use crate::latency::LatencyBelow;
 use crate::mshr::EntryId;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::host::{fill, resume};
-use tombolo_protocol::{Class, Coherence, Event, Pending, Reply, Requester, Slot};
+use tombolo_protocol::{Class, Coherence, Event, LineSlot, Pending, Reply, Requester};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps, Scope};
 
 /// Bytes from a fill, together with the protocol's view of the line.
 pub(super) struct FillData<D: Contents> {
-    pub(super) slot: Slot<D>,
+    pub(super) slot: LineSlot<D>,
     pub(super) mask: Mask,
     pub(super) data: D,
     /// Replying module.
@@ -27,7 +27,7 @@ pub(super) struct FillData<D: Contents> {
     /// Arrival time for the complete fill. `below`: latency since the request was sent; `wire`: its unloaded link
     /// latency.
     pub(super) ready: Ps,
-    pub(super) below: Below,
+    pub(super) below: LatencyBelow,
     pub(super) unloaded: u32,
 }
 
@@ -66,7 +66,7 @@ impl<D: Contents> Slice<D> {
         let site = here.site;
         let pending = Pending { mask, stale: Mask::NONE, scope: Scope::Cta };
         let before = self.view_line(line, site.homes(line), None);
-        let mut slot = Slot { pending: Some(pending), ..before };
+        let mut slot = LineSlot { pending: Some(pending), ..before };
         let event = Event::Fill { mask, data: here.shared.memory.read(line) };
         let stepped = site.protocol.step(&site.map, site.module, &mut slot, event, &mut Actions::default());
         assert_eq!(stepped, Ok(()), "{}, {line}: a fill of what is pending", site.module);

@@ -6,10 +6,10 @@ use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::packet::Packet;
-use crate::watch::Contents;
-use tombolo_protocol::coherence::Cause;
+use crate::value_probe::Contents;
+use tombolo_protocol::coherence::InvalidationCause;
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::{ClassSet, Coherence, Sharers, Slot, host};
+use tombolo_protocol::{ClassSet, Coherence, LineSlot, Sharers, host};
 use tombolo_types::{Line, Ps};
 
 impl<D: Contents> Slice<D> {
@@ -52,14 +52,14 @@ impl<D: Contents> Slice<D> {
     ) {
         let count = u64::from(actions.invalidate.count());
         match actions.cause {
-            Cause::Store => {
+            InvalidationCause::Store => {
                 here.shared.stats.invalidations_by_store += count;
                 here.shared.stats.stores_on_shared += 1;
             }
-            Cause::DirectoryEviction => here.shared.stats.invalidations_by_eviction += count,
-            Cause::Forwarded => here.shared.stats.invalidations_forwarded += count,
+            InvalidationCause::DirectoryEviction => here.shared.stats.invalidations_by_eviction += count,
+            InvalidationCause::Forwarded => here.shared.stats.invalidations_forwarded += count,
         }
-        here.shared.stats.invalidation_bytes += count * here.site.weights.control().0;
+        here.shared.stats.invalidation_bytes += count * here.site.packet_sizes.control().0;
         let cause = actions.original.unwrap_or(actions.cause);
         for target in actions.invalidate {
             let ticket = here.uncore.drains.post_invalidation(here.site.is_beyond(target));
@@ -71,7 +71,7 @@ impl<D: Contents> Slice<D> {
     pub(super) fn invalidate<C: Coherence>(
         &mut self,
         line: Line,
-        cause: Cause,
+        cause: InvalidationCause,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -85,8 +85,8 @@ impl<D: Contents> Slice<D> {
     #[inline]
     pub(super) fn keep_entry<C: Coherence>(
         &mut self,
-        before: &Slot<D>,
-        after: &Slot<D>,
+        before: &LineSlot<D>,
+        after: &LineSlot<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {

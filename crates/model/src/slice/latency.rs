@@ -3,15 +3,15 @@
 
 use super::{Slice, SliceRequest, Waiter};
 use crate::context::SliceContext;
-use crate::latency::{Below, Inside, Stamp};
+use crate::latency::{LatencyBelow, ModuleLatency, Stamp};
 use crate::mshr::EntryId;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::{Bytes, Mask, ModuleId, Ps};
 
 impl<D: Contents> SliceRequest<D> {
     /// Time spent in earlier slices on this read's path.
-    pub(super) fn forwarded_latency(&self) -> Inside {
-        if self.is_read() { self.body.tickets.held() } else { Inside::default() }
+    pub(super) fn forwarded_latency(&self) -> ModuleLatency {
+        if self.is_read() { self.body.tickets.held() } else { ModuleLatency::default() }
     }
 }
 
@@ -29,12 +29,12 @@ impl<D: Contents> Slice<D> {
         item: &SliceRequest<D>,
         bytes: u64,
         here: &SliceContext<'_, '_, C, D>,
-    ) -> Inside {
+    ) -> ModuleLatency {
         if !here.site.follows_loads() {
-            return Inside::default();
+            return ModuleLatency::default();
         }
         let time = Ps(Stamp::of(leaves).after(item.arrived).into());
-        Inside::slice(time, self.look_up_time(bytes, here)).and(item.forwarded_latency())
+        ModuleLatency::slice(time, self.look_up_time(bytes, here)).and(item.forwarded_latency())
     }
 
     /// Latency record for a waiting read. Its bytes arrived at `ready`, `below` after the request was sent, and depart
@@ -43,11 +43,11 @@ impl<D: Contents> Slice<D> {
         &self,
         waiter: &Waiter,
         (ready, leaves): (Ps, Ps),
-        below: Below,
+        below: LatencyBelow,
         here: &SliceContext<'_, '_, C, D>,
-    ) -> Below {
+    ) -> LatencyBelow {
         if !here.site.follows_loads() {
-            return Below::default();
+            return LatencyBelow::default();
         }
         let since_arrival = Stamp::of(ready).after(waiter.arrived);
         let bytes = u64::from(waiter.mask.grains()) * here.site.machine.line.grain();
@@ -58,8 +58,8 @@ impl<D: Contents> Slice<D> {
             (below.share(since_arrival), passing)
         };
         let whole = Stamp::of(leaves).after(waiter.arrived);
-        let here = Inside::slice(Ps(whole.saturating_sub(below.sum()).into()), idle);
-        Below { inside: below.inside.and(here), ..below }
+        let here = ModuleLatency::slice(Ps(whole.saturating_sub(below.sum()).into()), idle);
+        LatencyBelow { inside: below.inside.and(here), ..below }
     }
 
     /// Records the departure time of a read sent to another module for an MSHR.
@@ -75,16 +75,16 @@ impl<D: Contents> Slice<D> {
         &self,
         (source, by): (ModuleId, ModuleId),
         (mask, register): (Mask, EntryId),
-        (time, ready): (Below, Ps),
+        (time, ready): (LatencyBelow, Ps),
         here: &SliceContext<'_, '_, C, D>,
-    ) -> (Below, u32) {
+    ) -> (LatencyBelow, u32) {
         let (site, own) = (here.site, here.site.module);
         if !site.follows_loads() {
-            return (Below::default(), 0);
+            return (LatencyBelow::default(), 0);
         }
         let whole = Stamp::of(ready).after(self.sent.get(register));
         let link = time.link.saturating_add(whole.saturating_sub(time.sum()));
         let further = if by == source { 0 } else { site.trip(source, by, mask) };
-        (Below { link, ..time }, site.trip(own, source, mask).saturating_add(further))
+        (LatencyBelow { link, ..time }, site.trip(own, source, mask).saturating_add(further))
     }
 }

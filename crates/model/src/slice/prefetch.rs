@@ -5,7 +5,7 @@ use super::Slice;
 use crate::context::SliceView;
 use crate::message::{LineRequest, Message};
 use crate::mshr::EntryId;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_engine::prefetch;
 use tombolo_protocol::host::Backlog;
 use tombolo_protocol::{Coherence, Request, Requester};
@@ -71,7 +71,7 @@ impl<D: Contents> Slice<D> {
         let queue = &self.queues[level];
         if let Some(item) = queue.get(2 * NEXT) {
             prefetch(item);
-            prefetch(&item.body.asker);
+            prefetch(&item.body.requester_mshr);
         }
         if let Some(item) = queue.get(NEXT) {
             self.prefetch_look_up(item.body.line, level == 0, view);

@@ -4,8 +4,8 @@ use super::Slice;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::memory::Memory;
-use crate::site::Site;
-use crate::watch::Contents;
+use crate::module_config::ModuleConfig;
+use crate::value_probe::Contents;
 use std::ops::Range;
 use tombolo_protocol::{Coherence, transfer};
 use tombolo_types::Line;
@@ -52,7 +52,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Line contents as the host reads them, for a line in this module's memory.
-    pub fn host_reads<C: Coherence>(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D {
+    pub fn host_reads<C: Coherence>(&self, line: Line, memory: &Memory<D>, site: &ModuleConfig<C, D>) -> D {
         transfer::read(&site.protocol, memory.read(line), self.cache.peek(line))
     }
 }

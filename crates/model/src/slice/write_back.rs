@@ -7,14 +7,14 @@ use crate::boundaries::reaches;
 use crate::cache::BulkClass;
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Flag, LineRequest, Origin};
+use crate::message::{Flag, LineRequest, ReplyDestination};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::Packet;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::host::{self, Tried};
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Refusal, Request, Slot};
+use tombolo_protocol::host::{self, StepOutcome};
+use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineSlot, LineState, Refusal, Request};
 use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
@@ -69,14 +69,14 @@ impl<D: Contents> Slice<D> {
         line: Line,
         tickets: Option<Tickets>,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) -> (Tried, Ps) {
+    ) -> (StepOutcome, Ps) {
         let now = here.out.now();
         let miss = self.mshr.find(line);
         let before = self.view_line(line, here.site.homes(line), miss);
         let (mut slot, mut actions) = (before, Actions::default());
         match here.site.protocol.step(&here.site.map, here.site.module, &mut slot, Event::Flush, &mut actions) {
             Ok(()) => {}
-            Err(Refusal::Stall) => return (Tried::Stalled, now),
+            Err(Refusal::Stall) => return (StepOutcome::Stalled, now),
             Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.site.module),
         }
         debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line}: a write-back", here.site.module);
@@ -89,7 +89,7 @@ impl<D: Contents> Slice<D> {
             // bytes.
             here.withdraw(line, tickets, taken);
         }
-        (Tried::Taken, taken)
+        (StepOutcome::Accepted, taken)
     }
 
     /// Invalidates a line during a bulk invalidation. Returns the time at which memory or the port has accepted the
@@ -114,14 +114,14 @@ impl<D: Contents> Slice<D> {
         if !rules.writes_back() {
             let before = self.view_line(line, here.site.homes(line), None);
             let now = here.out.now();
-            return self.keep_line(&before, &Slot { line: None, ..before }, Departure::at(now), here).max(now);
+            return self.keep_line(&before, &LineSlot { line: None, ..before }, Departure::at(now), here).max(now);
         }
         let state = self.cache.peek(line).copied();
         let left = self.invalidate_line(line, here);
         if !rules.drops_lines() {
             let before = self.view_line(line, here.site.homes(line), None);
             let kept = state.map(|state| LineState { dirty: Mask::NONE, ..state });
-            self.keep_line(&before, &Slot { line: kept, ..before }, Departure::at(left), here);
+            self.keep_line(&before, &LineSlot { line: kept, ..before }, Departure::at(left), here);
         }
         left
     }
@@ -158,8 +158,8 @@ impl<D: Contents> Slice<D> {
     #[inline]
     pub(super) fn keep_line<C: Coherence>(
         &mut self,
-        before: &Slot<D>,
-        after: &Slot<D>,
+        before: &LineSlot<D>,
+        after: &LineSlot<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Ps {
@@ -169,8 +169,8 @@ impl<D: Contents> Slice<D> {
     #[inline(never)]
     fn change_line<C: Coherence>(
         &mut self,
-        before: &Slot<D>,
-        after: &Slot<D>,
+        before: &LineSlot<D>,
+        after: &LineSlot<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Ps {
@@ -262,7 +262,7 @@ impl<D: Contents> Slice<D> {
         let homes = here.site.homes(line);
         self.count_dirty(homes, Some(state), None, here);
         let entry = if asks { self.directory.peek(line).copied() } else { None };
-        let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
+        let mut slot = LineSlot { line_id: line, homes, line: Some(state), pending: None, entry };
         let actions = self.step(&mut slot, Event::Evict { last_of_region }, here);
         self.send_evicted(line, &actions, leaves, here)
     }
@@ -299,13 +299,20 @@ impl<D: Contents> Slice<D> {
         let mut left = here.out.now();
         here.shared.stats.write_back_bytes += written_back(actions, here);
         let nobody = EntryId::default();
-        let origin = Origin { module: here.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
+        let origin = ReplyDestination { module: here.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         for &(target, request) in actions.forwards.iter().flatten() {
             here.shared.stats.writebacks += 1;
             let tickets = tickets.take();
             let tickets = tickets.unwrap_or_else(|| here.post(line, origin.module, Tickets::default()));
-            let body =
-                LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: nobody, is_published: false };
+            let body = LineRequest {
+                line,
+                request,
+                origin,
+                flag: Flag::NONE,
+                tickets,
+                requester_mshr: nobody,
+                is_published: false,
+            };
             left = left.max(here.send(leaves, target, Packet::Request(body)));
         }
         if let Some((mask, data)) = actions.write {

@@ -8,11 +8,11 @@ use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::context::SmContext;
 use crate::credits::Generation;
 use crate::latency::Stamp;
-use crate::message::{Flag, LineRequest, Message, Origin, Out};
+use crate::message::{Flag, LineRequest, Message, Out, ReplyDestination};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::stall::Stall;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
@@ -76,7 +76,7 @@ impl<D: Contents> Sm<D> {
             if !self.take_slot(slot, accesses.len, here) {
                 return Progress::Blocked;
             }
-            here.site.watch.load(here.site.warp_slot(self.sm, slot), self.warps[slot].current_slot());
+            here.site.probe.load(here.site.warp_slot(self.sm, slot), self.warps[slot].current_slot());
         }
         let flag = self.flag(slot, op);
         let result = self.warps[slot].current_slot();
@@ -292,7 +292,7 @@ impl<D: Contents> Sm<D> {
         let Transaction { slot, line, mask, result, .. } = transaction;
         let found = mask & present;
         if !found.is_empty() {
-            here.site.watch.loaded(here.out.now(), here.site.warp_slot(self.sm, slot), result, line, found, data);
+            here.site.probe.loaded(here.out.now(), here.site.warp_slot(self.sm, slot), result, line, found, data);
         }
     }
 
@@ -397,9 +397,9 @@ impl<D: Contents> Sm<D> {
         register: EntryId,
     ) -> LineRequest<D> {
         let Transaction { slot, line, flag, result, .. } = transaction;
-        let origin = Origin { module: self.module, sm: self.sm, warp: slot as u8, result, register };
+        let origin = ReplyDestination { module: self.module, sm: self.sm, warp: slot as u8, result, register };
         let tickets = Tickets { hop: ticket, ..Tickets::default() };
-        LineRequest { line, request, origin, flag, tickets, asker: EntryId::default(), is_published: false }
+        LineRequest { line, request, origin, flag, tickets, requester_mshr: EntryId::default(), is_published: false }
     }
 
     pub(super) fn send<C: Protocol>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
@@ -412,7 +412,7 @@ impl<D: Contents> Sm<D> {
         let Some(ticket) = self.credit(slot) else {
             return IssueOutcome::Waits(WaitReason::StoreCredit);
         };
-        let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
+        let data = here.site.probe.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), here);
         let departs = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
@@ -434,7 +434,7 @@ impl<D: Contents> Sm<D> {
         if returns {
             self.await_translation(slot, None, departs.0.translation());
         }
-        let update = here.site.watch.atomic(here.site.warp_slot(self.sm, slot), line, mask, flag);
+        let update = here.site.probe.atomic(here.site.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
         let body = self.body(transaction, request, ticket, EntryId::default());
         self.send_translated(body, departs, (None, returns.then_some(slot)), here);

@@ -9,10 +9,10 @@ use crate::context::SmContext;
 use crate::message::Message;
 use crate::sm::warp::WaitReason;
 use crate::stall::Stall;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Operation, Stage};
-use tombolo_types::stream::{ComputeClass, Links, Op};
+use tombolo_types::stream::{ChainLinks, ComputeClass, Op};
 use tombolo_types::{Order, Ps};
 
 /// Outcome of an instruction executed at the event's own time.
@@ -148,7 +148,7 @@ impl<D: Contents> Sm<D> {
         (slot, index): (usize, usize),
         at: Ps,
         (class, count): (ComputeClass, u16),
-        (chain, links): (u16, Links),
+        (chain, links): (u16, ChainLinks),
     ) -> Ps {
         let pace = self.costs.compute[class as usize];
         let end = self.spend(index, at, (pace.issue, count.into()), Stall::Arithmetic);
@@ -311,7 +311,7 @@ impl<D: Contents> Sm<D> {
                 self.wake(slot, latest.max(here.out.now()), here.out);
             }
         }
-        here.site.watch.barrier(here.site.warp_slot(self.sm, 0), passing);
+        here.site.probe.barrier(here.site.warp_slot(self.sm, 0), passing);
     }
 
     fn end_warp<C: Protocol>(&mut self, slot: usize, at: Ps, here: &mut SmContext<'_, '_, C, D>) {

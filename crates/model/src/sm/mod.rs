@@ -33,16 +33,16 @@ use crate::calendar::{Calendar, FRACTION};
 use crate::context::SmContext;
 use crate::flags::FlagSet;
 use crate::kernel_slot::KernelSlot;
-use crate::latency::{Answered, Stamp};
+use crate::kernel_stats::KernelCounts;
+use crate::latency::{ReplyLatency, Stamp};
 use crate::message::{Flag, Message, Out};
+use crate::module_config::ModuleConfig;
 use crate::mshr::{EntryId, Mshr, PerEntry};
-use crate::pace::KernelCounts;
 use crate::posted::{Drainer, Posted};
-use crate::site::Site;
 use crate::stall::{Stall, StallTimes};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use arithmetic::{ArithmeticPath, ClassTiming};
 use banks::Banks;
 use host::SmFill;
@@ -225,8 +225,8 @@ pub struct Sm<D: Contents> {
 
 impl<D: Contents> Sm<D> {
     /// Creates an idle SM.
-    pub fn new<C>(sm: SmId, site: &Site<C, D>) -> Sm<D> {
-        let Site { module, machine, layout, .. } = site;
+    pub fn new<C>(sm: SmId, site: &ModuleConfig<C, D>) -> Sm<D> {
+        let ModuleConfig { module, machine, layout, .. } = site;
         let slots = machine.sm.warps as usize;
         assert!(slots <= SLOTS, "warp slots of an SM are bits of a word");
         Sm {
@@ -293,7 +293,7 @@ impl<D: Contents> Sm<D> {
         let mut slots = 0;
         for (index, range) in (0..).zip(&stream.warps) {
             let (sub_core, free) = self.free_slot();
-            here.site.watch.warp(here.site.warp_slot(self.sm, free), index);
+            here.site.probe.warp(here.site.warp_slot(self.sm, free), index);
             self.taken |= 1 << free;
             self.warps[free] = Warp::new(sub_core, (slot as u8, kernel), range.start, range.end);
             self.set_alive(free, true);
@@ -303,7 +303,7 @@ impl<D: Contents> Sm<D> {
             slots |= 1 << free;
             self.wake(free, at, here.out);
         }
-        here.site.watch.cta(here.site.warp_slot(self.sm, 0), slots, kernel);
+        here.site.probe.cta(here.site.warp_slot(self.sm, 0), slots, kernel);
         self.ctas[slot] = Some(Cta { stream, kernel, slots, alive, at_barrier: 0, latest: at });
         if alive == 0 {
             self.end_cta(slot as u8, here);
@@ -529,7 +529,7 @@ pub struct FillMessage<D> {
     /// True if the flag polled in the read was set.
     pub seen: bool,
     /// Module that replied.
-    pub by: ModuleId,
+    pub responder: ModuleId,
     /// Latency record, from the request's arrival at a slice in the module.
-    pub time: Answered,
+    pub time: ReplyLatency,
 }

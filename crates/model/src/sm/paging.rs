@@ -5,9 +5,9 @@ use crate::context::SmContext;
 use crate::message::Message;
 use crate::page_run::PageRun;
 use crate::stall::Stall;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::Protocol;
-use tombolo_protocol::paging::Wanted;
+use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_types::stream::{Accesses, Op, PackedOrder};
 use tombolo_types::{Line, Page, Ps, Scope, Semantics};
 
@@ -43,7 +43,7 @@ impl<D: Contents> Sm<D> {
         self.cta(slot).stream.accesses[accesses.range()][usize::from(index)].line
     }
 
-    fn report_fault<C: Protocol>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
+    fn report_fault<C: Protocol>(&self, page: Page, wanted: AttemptedAccess, here: &mut SmContext<'_, '_, C, D>) {
         let at = here.out.now() + crate::convert::to_l2_tlb(&here.site.machine);
         let bank = here.site.layout.slice(self.module, here.site.tlb_bank(page));
         here.out.send(at, self.id, bank, Message::Walk { page, wanted });
@@ -71,11 +71,11 @@ impl<D: Contents> Sm<D> {
 }
 
 /// Returns the access right required by an instruction on its pages.
-fn wanted(op: Op) -> Wanted {
+fn wanted(op: Op) -> AttemptedAccess {
     match op {
-        Op::Store { order, .. } | Op::Atomic { order, .. } if is_of_the_system(order) => Wanted::SystemStore,
-        Op::Store { .. } | Op::Atomic { .. } => Wanted::Store,
-        _ => Wanted::Load,
+        Op::Store { order, .. } | Op::Atomic { order, .. } if is_of_the_system(order) => AttemptedAccess::SystemStore,
+        Op::Store { .. } | Op::Atomic { .. } => AttemptedAccess::Store,
+        _ => AttemptedAccess::Load,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::context::SmContext;
 use crate::message::{Message, Out, SyncKind};
 use crate::posted::Drainer;
 use crate::stall::Stall;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Protocol, l1};
@@ -97,7 +97,7 @@ impl<D: Contents> Sm<D> {
                 self.poll_again(slot, here.out);
                 return Progress::Blocked;
             }
-            here.site.watch.found(here.site.warp_slot(self.sm, slot), result, self.flag(slot, op));
+            here.site.probe.flag_found(here.site.warp_slot(self.sm, slot), result, self.flag(slot, op));
         }
         self.warps[slot].polls = 0;
         Progress::Done
@@ -105,7 +105,7 @@ impl<D: Contents> Sm<D> {
 
     fn release<C: Protocol>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         if std::mem::take(&mut self.warps[slot].synced) {
-            here.site.watch.released(here.site.warp_slot(self.sm, slot), scope);
+            here.site.probe.released(here.site.warp_slot(self.sm, slot), scope);
             return Progress::Done;
         }
         self.block(slot, WaitReason::Drain);
@@ -155,7 +155,7 @@ impl<D: Contents> Sm<D> {
         if l1::acquire_invalidates(&here.site.protocol, scope) {
             self.invalidate_l1();
         }
-        here.site.watch.acquired(here.site.warp_slot(self.sm, slot), scope);
+        here.site.probe.acquired(here.site.warp_slot(self.sm, slot), scope);
         Progress::Done
     }
 

@@ -10,7 +10,7 @@ use crate::context::SmContext;
 use crate::message::{LineRequest, Message};
 use crate::mshr::EntryId;
 use crate::stall::Stall;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::Protocol;
 use tombolo_types::{Line, Page, Ps};
 

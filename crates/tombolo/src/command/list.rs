@@ -63,7 +63,7 @@ struct ListedParameter {
 impl Arguments {
     /// Prints the list to standard output.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let preset = |listed: tombolo_machine::Listed| Listed {
+        let preset = |listed: tombolo_machine::PresetSummary| Listed {
             name: listed.name.to_owned(),
             aliases: Vec::new(),
             suite: None,

@@ -16,7 +16,7 @@ use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::CtaDistribution;
 use tombolo_experiment::PointError;
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
 use tombolo_machine::Scale;
@@ -188,7 +188,7 @@ fn advice_and_exchanges(
 ) -> Result<(Vec<String>, Vec<ExchangeRow>), Failure> {
     let (machine, program) = (&field.machine, &*source.program);
     let order = TouchOrder::new(machine.topology.gpus, machine.page_bytes / machine.line.bytes());
-    let movement = Movement::find(program, CtaCut::Program, order);
+    let movement = Movement::find(program, CtaDistribution::Program, order);
     let movement = movement.map_err(|error| PointError::Stream { label: source.label.clone(), error })?;
     let told = advice(program, &movement.sharing(program), best.policy.family);
     Ok((told, exchange_rows(program, &movement.exchanges(program))))

@@ -1,13 +1,13 @@
 //! Driver errands scheduled before or after program commands: page migrations, copies, and the end of access tracking.
 
-use super::{Cause, Driver, Errand};
+use super::{ChangeOrigin, Driver, ScheduledTask};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
 use crate::packet::CopyName;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use tombolo_protocol::paging::{Holder, Wish};
+use tombolo_protocol::paging::{ChangeReason, Holder};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{ModuleId, Page, Ps};
 
@@ -30,8 +30,8 @@ impl Driver {
             }
         } else {
             for one in &around.moves {
-                let wish = Wish::Move { to: Holder::Module(one.to) };
-                self.ask(self.asked(one.page, wish, Cause::Schedule), out);
+                let wish = ChangeReason::Move { to: Holder::Module(one.to) };
+                self.ask(self.asked(one.page, wish, ChangeOrigin::Schedule), out);
             }
         }
         for &index in copies {
@@ -44,7 +44,7 @@ impl Driver {
 
     /// Requests from every module the pages accessed since the program began.
     pub(super) fn ask_accesses<D: Contents>(&mut self, out: &mut Out<'_, D>) {
-        self.untold = self.layout.modules;
+        self.missing_reports = self.layout.modules;
         for module in (0..self.layout.modules).map(ModuleId) {
             let to = self.layout.controller(module);
             out.send(out.now() + self.latency, self.layout.driver(), to, Message::AskAccesses);
@@ -53,8 +53,8 @@ impl Driver {
 
     /// Handles a module's completed access report; after the last report, the driver starts reading the results.
     pub(super) fn accesses_told<D: Contents>(&mut self, out: &mut Out<'_, D>) {
-        self.untold -= 1;
-        if self.untold == 0 {
+        self.missing_reports -= 1;
+        if self.missing_reports == 0 {
             let id = self.layout.driver();
             out.send(out.now() + self.stop.max(Ps(1)), id, id, Message::TrackingEnds);
         }
@@ -66,10 +66,10 @@ impl Driver {
         let pages: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
         for page in pages {
             let accessed = self.accessed.get(&page).copied().unwrap_or_default();
-            let modules = ModuleSet::first(self.layout.modules).without(accessed);
+            let modules = ModuleSet::first(self.layout.modules).difference(accessed);
             self.errand.as_mut().expect("the program waits").left += 1;
-            let wish = Wish::Leave { modules, ends: true };
-            self.ask(self.asked(page, wish, Cause::Schedule), out);
+            let wish = ChangeReason::Leave { modules, ends: true };
+            self.ask(self.asked(page, wish, ChangeOrigin::Schedule), out);
         }
         self.accessed = FxHashMap::default();
         self.errand_part_done(out);
@@ -85,7 +85,7 @@ impl Driver {
     ) {
         let schedule = Arc::clone(&self.schedule);
         let around = schedule.around(command as usize).expect("only what has something to do is asked for");
-        let errand = self.errand.get_or_insert(Errand { slot, command, behind: true, left: 1 });
+        let errand = self.errand.get_or_insert(ScheduledTask { slot, command, behind: true, left: 1 });
         for &index in &around.copies {
             let copy = &schedule.copies[index as usize];
             if copy.from == module {
@@ -103,7 +103,7 @@ impl Driver {
             let slot = errand.slot;
             self.errand = None;
             let (id, to) = (self.layout.driver(), self.layout.command_processor());
-            out.send(out.now() + Ps(1), id, to, Message::AroundDone { slot });
+            out.send(out.now() + Ps(1), id, to, Message::ScheduledTasksDone { slot });
             self.begin_errand(out);
         }
     }

@@ -7,11 +7,11 @@ use crate::convert;
 use crate::fixed_links::FixedLinks;
 use crate::host_end::HostEnd;
 use crate::latency::short;
-use crate::layout::Layout;
+use crate::layout::ComponentLayout;
 use crate::link::{Link, Traffic};
 use crate::packet::Payload;
-use crate::weight::Weights;
-use tombolo_design::Built;
+use crate::packet_size::PacketSizes;
+use tombolo_design::ModelInput;
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Bytes, GpuId, Mask, ModuleId, Ps, Serializer};
 
@@ -23,7 +23,7 @@ const GAP: Ps = Ps::from_ns(1000);
 
 /// Trip latencies between any two modules.
 #[derive(Clone, Debug)]
-pub struct Wires {
+pub struct UnloadedLatencies {
     modules: usize,
     /// Index into `trips`, by pair of requester and replier.
     kinds: Vec<u16>,
@@ -31,13 +31,13 @@ pub struct Wires {
     trips: Vec<[u32; GRAINS]>,
 }
 
-impl Wires {
+impl UnloadedLatencies {
     /// Trip latencies on a design's machine. Links with turning lanes have equally many in each direction.
-    pub fn new(built: &Built, layout: Layout) -> Wires {
+    pub fn new(built: &ModelInput, layout: ComponentLayout) -> UnloadedLatencies {
         let machine = &*built.machine;
         let modules = usize::from(layout.all_modules());
-        let (mut idle, weights) = (IdleNetwork::new(built, layout), Weights::new(machine));
-        let mut wires = Wires { modules, kinds: vec![0; modules * modules], trips: Vec::new() };
+        let (mut idle, weights) = (IdleNetwork::new(built, layout), PacketSizes::new(machine));
+        let mut wires = UnloadedLatencies { modules, kinds: vec![0; modules * modules], trips: Vec::new() };
         let pairs = (0..modules).flat_map(|from| (0..modules).map(move |to| (from, to)));
         for (from, to) in pairs.filter(|(from, to)| from != to) {
             let ends = (ModuleId(from as u8), ModuleId(to as u8));
@@ -81,7 +81,7 @@ enum IdleLinks {
 }
 
 impl<'a> IdleNetwork<'a> {
-    fn new(built: &'a Built, layout: Layout) -> IdleNetwork<'a> {
+    fn new(built: &'a ModelInput, layout: ComponentLayout) -> IdleNetwork<'a> {
         let machine = &*built.machine;
         let host = machine.coherent_host().filter(|_| layout.host).map(|host| HostEnd::new(machine, host.link));
         let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);

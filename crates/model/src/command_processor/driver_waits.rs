@@ -1,14 +1,14 @@
 //! Driver operations scheduled before or after a command, and the command's wait for them.
 
-use super::{ActiveCommand, CommandKind, CommandProcessor, CommandStage, Launch, Stretch, stretch};
+use super::{ActiveCommand, CommandKind, CommandProcessor, CommandStage, Launch, TimeRange, time_range};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::{ModuleId, Ps};
 
 /// Driver operation that a command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum DriverOperation {
     /// Before a kernel: page migrations.
     Pages,
     /// Before a kernel: copies from the host.
@@ -21,11 +21,11 @@ pub enum Awaited {
 
 /// Interval in which a command waited for a scheduled driver operation, before or after its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct CommandWait {
     /// Reason for the wait.
-    pub awaited: Awaited,
+    pub operation: DriverOperation,
     /// Start and end of the wait.
-    pub time: Stretch,
+    pub time: TimeRange,
 }
 
 impl CommandProcessor {
@@ -45,7 +45,7 @@ impl CommandProcessor {
     /// completed. Returns true if nothing is scheduled.
     pub(super) fn before<D: Contents>(&mut self, slot: KernelSlot, out: &mut Out<'_, D>) -> bool {
         let ActiveCommand { what, started, .. } = *self.slots.get(slot);
-        let operated = stretch(started, out.now());
+        let operated = time_range(started, out.now());
         let command = match what {
             CommandKind::Launch(Launch { command, .. }) => {
                 // A kernel's boundary operations are reported together with the kernel, unless host copies lie in
@@ -81,7 +81,7 @@ impl CommandProcessor {
         if has {
             self.slots.get(slot).around = out.now();
             let (id, command) = (self.layout.command_processor(), command as u32);
-            let message = Message::Around { slot, command, behind };
+            let message = Message::ScheduledTasks { slot, command, behind };
             out.send(out.now() + Ps(1), id, self.layout.driver(), message);
         }
         !has
@@ -91,16 +91,16 @@ impl CommandProcessor {
     pub(super) fn around_done(&mut self, slot: KernelSlot, now: Ps) {
         let ActiveCommand { what, stage, around, .. } = *self.slots.get(slot);
         let awaited = match what {
-            CommandKind::Launch(_) if stage == CommandStage::Behind => Awaited::Behind,
+            CommandKind::Launch(_) if stage == CommandStage::Behind => DriverOperation::Behind,
             CommandKind::Launch(Launch { command, .. }) if self.is_copied_ahead(command) => {
                 // The host launches the kernel after its copies have completed.
                 self.slots.get(slot).started = now;
-                Awaited::FromHost
+                DriverOperation::FromHost
             }
-            CommandKind::Launch(_) => Awaited::Pages,
-            CommandKind::Host(..) | CommandKind::Core(_) | CommandKind::ProgramEnds => Awaited::ToHost,
+            CommandKind::Launch(_) => DriverOperation::Pages,
+            CommandKind::Host(..) | CommandKind::Core(_) | CommandKind::ProgramEnds => DriverOperation::ToHost,
         };
-        self.around.push(Wait { awaited, time: Stretch { start: around, end: now } });
+        self.around.push(CommandWait { operation: awaited, time: TimeRange { start: around, end: now } });
     }
 
     /// True if host copies are scheduled before a command.

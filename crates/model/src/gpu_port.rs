@@ -15,22 +15,22 @@
 //! side of a port to the opposite side only changes the reservation time, equally for all packets at the port.
 
 use crate::convert;
-use crate::layout::Layout;
+use crate::layout::ComponentLayout;
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
 use crate::message::{Message, Out};
 use crate::packet::{Packet, Route};
 use crate::timeline::LinkTimeline;
-use crate::turning_link::Way;
-use crate::watch::Contents;
+use crate::turning_link::Direction;
+use crate::value_probe::Contents;
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Bytes, ComponentId, GpuId, Ps};
 
 /// A GPU's port to the switch, for one direction.
 #[derive(Clone, Debug)]
-pub struct GpuWay {
+pub struct GpuPort {
     id: ComponentId,
-    way: Way,
-    layout: Layout,
+    way: Direction,
+    layout: ComponentLayout,
     modules_per_gpu: u8,
     link: Link,
     /// Latency from the last byte's departure to the next component, by target GPU.
@@ -61,38 +61,38 @@ impl PathEnd {
     fn new(machine: &MachineConfig, gpu: GpuId) -> PathEnd {
         let is_host = gpu.0 == machine.topology.gpus;
         let module_link = if is_host { Ps::ZERO } else { machine.module_link.latency };
-        PathEnd { module_link, near: convert::to_way(machine, module_link) }
+        PathEnd { module_link, near: convert::port_latency(machine, module_link) }
     }
 }
 
-impl GpuWay {
+impl GpuPort {
     /// An idle port for `gpu`, which must be among the [`Layout::ways`] GPUs.
-    pub fn new(machine: &MachineConfig, layout: Layout, gpu: GpuId, way: Way) -> GpuWay {
+    pub fn new(machine: &MachineConfig, layout: ComponentLayout, gpu: GpuId, way: Direction) -> GpuPort {
         let (own, latency) = (PathEnd::new(machine, gpu), machine.gpu_link.latency);
         let onward = |to| match way {
-            Way::Out => latency - own.near - PathEnd::new(machine, GpuId(to)).near,
-            Way::In => own.near + own.module_link,
+            Direction::Out => latency - own.near - PathEnd::new(machine, GpuId(to)).near,
+            Direction::In => own.near + own.module_link,
         };
-        GpuWay {
+        GpuPort {
             id: layout.way(gpu, way),
             way,
             layout,
             modules_per_gpu: machine.topology.modules_per_gpu,
             link: Link::new(LinkConfig { rate: machine.gpu_link.rate, latency: Ps::ZERO }),
-            onward: (0..layout.ways).map(onward).collect(),
+            onward: (0..layout.gpu_ports).map(onward).collect(),
             timeline: None,
         }
     }
 
     /// Both idle ports of each GPU, ordered by GPU and [`Way`].
-    pub fn all(machine: &MachineConfig, layout: Layout) -> Vec<GpuWay> {
-        let of_gpu = |gpu| Way::BOTH.map(|way| GpuWay::new(machine, layout, GpuId(gpu), way));
-        (0..layout.ways).flat_map(of_gpu).collect()
+    pub fn all(machine: &MachineConfig, layout: ComponentLayout) -> Vec<GpuPort> {
+        let of_gpu = |gpu| Direction::BOTH.map(|way| GpuPort::new(machine, layout, GpuId(gpu), way));
+        (0..layout.gpu_ports).flat_map(of_gpu).collect()
     }
 
     /// Minimum latency between ports and other components, if ports exist.
-    pub fn apart(machine: &MachineConfig, layout: Layout) -> Option<PortDistances> {
-        let mut ends: Vec<PathEnd> = (0..layout.ways).map(|gpu| PathEnd::new(machine, GpuId(gpu))).collect();
+    pub fn distances(machine: &MachineConfig, layout: ComponentLayout) -> Option<PortDistances> {
+        let mut ends: Vec<PathEnd> = (0..layout.gpu_ports).map(|gpu| PathEnd::new(machine, GpuId(gpu))).collect();
         ends.sort_by_key(|end| std::cmp::Reverse(end.near));
         let modules = ends.iter().map(|end| end.module_link + end.near).min()?;
         let widest: u64 = ends.iter().take(2).map(|end| end.near.0).sum();
@@ -109,10 +109,10 @@ impl GpuWay {
         let target = GpuId(route.target.0 / self.modules_per_gpu);
         let at = self.carry(out.now(), target, packet.facts().traffic, Bytes(u64::from(route.bytes)));
         match self.way {
-            Way::Out => {
-                out.send(at, self.id, self.layout.way(target, Way::In), Message::Cross { route, packet });
+            Direction::Out => {
+                out.send(at, self.id, self.layout.way(target, Direction::In), Message::Cross { route, packet });
             }
-            Way::In => out.send(at, self.id, route.component, Message::Arrive { route, packet }),
+            Direction::In => out.send(at, self.id, route.component, Message::Arrive { route, packet }),
         }
     }
 
@@ -148,19 +148,19 @@ mod tests {
         described.check().expect("it fits")
     }
 
-    fn layout(machine: &MachineConfig, ways: u8) -> Layout {
+    fn layout(machine: &MachineConfig, ways: u8) -> ComponentLayout {
         let modules = u8::try_from(machine.topology.modules()).expect("few");
-        Layout { modules, host: ways > machine.topology.gpus, sms: 1, slices: 1, ways }
+        ComponentLayout { modules, host: ways > machine.topology.gpus, sms: 1, slices: 1, gpu_ports: ways }
     }
 
-    fn ways(machine: &MachineConfig, ways: u8) -> Vec<[GpuWay; 2]> {
+    fn ways(machine: &MachineConfig, ways: u8) -> Vec<[GpuPort; 2]> {
         let layout = layout(machine, ways);
-        let way = |gpu| Way::BOTH.map(|way| GpuWay::new(machine, layout, GpuId(gpu), way));
+        let way = |gpu| Direction::BOTH.map(|way| GpuPort::new(machine, layout, GpuId(gpu), way));
         (0..ways).map(way).collect()
     }
 
     /// Arrival time at a module in GPU `to` for `bytes` that leave a module in GPU `from` at `now`.
-    fn trip(ways: &mut [[GpuWay; 2]], machine: &MachineConfig, now: Ps, (from, to): (u8, u8), bytes: u64) -> Ps {
+    fn trip(ways: &mut [[GpuPort; 2]], machine: &MachineConfig, now: Ps, (from, to): (u8, u8), bytes: u64) -> Ps {
         let source = PathEnd::new(machine, GpuId(from));
         let at_out = now + source.module_link + source.near;
         let [out, _] = &mut ways[usize::from(from)];
@@ -198,12 +198,12 @@ mod tests {
             let machine = machine("hmg-4x4", &[("module_link.latency", module_link)]);
             let quarter = Ps(machine.gpu_link.latency.0 / 4);
             let PortDistances { modules, ways } =
-                GpuWay::apart(&machine, layout(&machine, 4)).expect("four GPUs have some");
+                GpuPort::distances(&machine, layout(&machine, 4)).expect("four GPUs have some");
             assert_eq!(modules, quarter.max(machine.module_link.latency));
             assert!(ways >= quarter + quarter);
         }
         let machine = machine("hmg-4x4", &[]);
-        assert_eq!(GpuWay::apart(&machine, layout(&machine, 0)), None);
+        assert_eq!(GpuPort::distances(&machine, layout(&machine, 0)), None);
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         let one = Ps(160_000_000_000_000 / machine.gpu_link.rate.0);
         let [first, second, other] = [(0, 3), (1, 3), (2, 0)].map(|ends| trip(&mut ways, &machine, Ps(0), ends, 160));
         assert_eq!((second - first, other), (one, first));
-        assert_eq!(ways[3][Way::In as usize].stats().worst_queueing, one);
+        assert_eq!(ways[3][Direction::In as usize].stats().worst_queueing, one);
         assert_eq!(ways[0].each_ref().map(|way| way.stats().bytes()), [Bytes(160); 2]);
     }
 
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn what_it_does_over_time_is_kept_where_asked_for() {
         let machine = machine("hmg-4x4", &[]);
-        let mut way = GpuWay::new(&machine, layout(&machine, 4), GpuId(0), Way::Out);
+        let mut way = GpuPort::new(&machine, layout(&machine, 4), GpuId(0), Direction::Out);
         assert!(way.timeline().is_none());
         way.record(Ps(1_000_000), 1);
         way.carry(Ps(0), GpuId(1), DATA, Bytes(160));

@@ -7,7 +7,7 @@ use tombolo_types::ComponentId;
 
 /// Letter name: the sender, and a sequence number from this sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Letter {
+pub struct MessageId {
     /// Sender, as a component of the model.
     pub from: ComponentId,
     /// Sequence number, modulo 2^32.
@@ -16,23 +16,23 @@ pub struct Letter {
 
 /// Store for all letters in flight. Letters are found by name only, so concurrent partitions cannot affect the result.
 #[derive(Debug)]
-pub struct Post<M>(Arc<Mutex<FxHashMap<Letter, M>>>);
+pub struct Mailbox<M>(Arc<Mutex<FxHashMap<MessageId, M>>>);
 
-impl<M> Default for Post<M> {
-    fn default() -> Post<M> {
-        Post(Arc::default())
+impl<M> Default for Mailbox<M> {
+    fn default() -> Mailbox<M> {
+        Mailbox(Arc::default())
     }
 }
 
-impl<M> Clone for Post<M> {
-    fn clone(&self) -> Post<M> {
-        Post(Arc::clone(&self.0))
+impl<M> Clone for Mailbox<M> {
+    fn clone(&self) -> Mailbox<M> {
+        Mailbox(Arc::clone(&self.0))
     }
 }
 
-impl<M> Post<M> {
+impl<M> Mailbox<M> {
     /// Stores a letter under the given name until the packet arrives.
-    pub fn send(&self, letter: Letter, message: M) {
+    pub fn send(&self, letter: MessageId, message: M) {
         let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(letter, message);
         debug_assert!(before.is_none(), "{letter:?} was on its way");
     }
@@ -41,7 +41,7 @@ impl<M> Post<M> {
     ///
     /// # Panics
     /// If no such letter was sent.
-    pub fn take(&self, letter: Letter) -> M {
+    pub fn take(&self, letter: MessageId) -> M {
         let message = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&letter);
         message.unwrap_or_else(|| panic!("{letter:?} came, and nobody had sent it"))
     }

@@ -3,24 +3,24 @@
 //!
 //! Slices form groups ([`crate::group`]). No mutable state belongs to two groups either.
 
-use crate::below::{Below, L2};
-use crate::boundaries::{ExtentId, Lost};
+use crate::boundaries::{ExtentId, LostLines};
 use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
 use crate::cpu::Cpu;
 use crate::crossbar::SmPort;
 use crate::dram::DramStats;
 use crate::group::GroupIndex;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::latency::Note;
 use crate::message::{Message, Out};
+use crate::module_config::ModuleConfig;
 use crate::set_index::Divisor;
-use crate::site::Site;
 use crate::sm::{FillMessage, Sm};
 use crate::translation::Translation;
 use crate::uncore::Uncore;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use std::collections::BTreeSet;
-use tombolo_design::Built;
-use tombolo_protocol::paging::Wanted;
+use tombolo_design::ModelInput;
+use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_protocol::{Action, Protocol};
 use tombolo_types::{Bytes, Page, Ps, SmId};
 
@@ -41,11 +41,17 @@ pub struct SmSide<D: Contents> {
 impl<D: Contents> SmSide<D> {
     /// Handles a message for an SM, or for the host's core in the position of SM 0.
     #[inline]
-    pub fn handle<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
+    pub fn handle<C: Protocol>(
+        &mut self,
+        sm: SmId,
+        message: &Message<D>,
+        site: &ModuleConfig<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
         let grains = match message {
             Message::Fill { mask, .. } => mask.grains(),
-            Message::Old { .. } => 1,
-            Message::Inside => return self.pass(sm, site, out),
+            Message::AtomicResult { .. } => 1,
+            Message::PortReceived => return self.pass(sm, site, out),
             _ => return self.act(sm, message, site, out),
         };
         let bytes = Bytes(u64::from(grains) * site.machine.line.grain());
@@ -58,7 +64,7 @@ impl<D: Contents> SmSide<D> {
 
     /// The oldest message at an SM's ingress port has been received: hands it to the SM.
     #[cold]
-    fn pass<C: Protocol>(&mut self, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
+    fn pass<C: Protocol>(&mut self, sm: SmId, site: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
         let index = self.index(sm);
         let (message, next) = self.ports[index].pass();
         self.call(next, sm, site, out);
@@ -66,15 +72,15 @@ impl<D: Contents> SmSide<D> {
     }
 
     /// Schedules the event when an SM's port has received the next waiting message.
-    fn call<C>(&self, due: Option<Ps>, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
+    fn call<C>(&self, due: Option<Ps>, sm: SmId, site: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
         if let Some(at) = due {
             let id = site.layout.sm(site.module, sm);
-            out.send(at, id, id, Message::Inside);
+            out.send(at, id, id, Message::PortReceived);
         }
     }
 
     #[inline]
-    fn act<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
+    fn act<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
         let index = self.index(sm);
         let here = &mut SmContext { site, shared: &mut self.shared, out };
         match &mut self.core {
@@ -118,7 +124,7 @@ impl<D: Contents> SmSide<D> {
 }
 
 /// Neighbouring slices, and the state they own together.
-pub struct SliceGroup<C: Below<D>, D: Contents> {
+pub struct SliceGroup<C: L2Design<D>, D: Contents> {
     /// The slices.
     pub slices: Vec<C::Slice>,
     /// Shared state, with the memory for their lines.
@@ -126,7 +132,7 @@ pub struct SliceGroup<C: Below<D>, D: Contents> {
 }
 
 /// A module's L2 slices, in groups, with the module's memory.
-pub struct SliceSide<C: Below<D>, D: Contents> {
+pub struct SliceSide<C: L2Design<D>, D: Contents> {
     /// Index of the first group on this side.
     first: usize,
     /// The groups, all with equal size.
@@ -135,9 +141,9 @@ pub struct SliceSide<C: Below<D>, D: Contents> {
     size: Divisor,
 }
 
-impl<C: Below<D>, D: Contents> SliceSide<C, D> {
+impl<C: L2Design<D>, D: Contents> SliceSide<C, D> {
     /// Empty slices and idle memory.
-    pub fn new(site: &Site<C, D>, built: &Built, between: &C::Between) -> SliceSide<C, D> {
+    pub fn new(site: &ModuleConfig<C, D>, built: &ModelInput, between: &C::SharedBySlices) -> SliceSide<C, D> {
         let groups = crate::convert::slice_groups(&site.machine);
         let size = site.machine.l2.slices / groups;
         let slice = |slice| C::Slice::new(site.layout.slice(site.module, slice), site, between);
@@ -169,7 +175,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         &mut self,
         slice: u16,
         message: &Message<D>,
-        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        (site, uncore): (&ModuleConfig<C, D>, &mut Uncore<D>),
         out: &mut Out<'_, D>,
     ) {
         match *message {
@@ -201,7 +207,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
 
     /// Looks up a page, or walks for it. The SM sent the request half an L2 TLB latency ago; the reply takes the second
     /// half, and states when the translation is available.
-    fn translate(&mut self, slice: u16, (sm, page): (SmId, Page), site: &Site<C, D>, out: &mut Out<'_, D>) {
+    fn translate(&mut self, slice: u16, (sm, page): (SmId, Page), site: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
         let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
         let (ready, walked) = self.bank(slice).translate(page, now.saturating_sub(way));
         let (id, to) = (site.layout.slice(site.module, slice), site.layout.sm(site.module, sm));
@@ -210,7 +216,13 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
     }
 
     /// Like `translate`, for an access not permitted to the module: the driver serves the fault.
-    fn walk(&mut self, slice: u16, (page, wanted): (Page, Wanted), site: &Site<C, D>, out: &mut Out<'_, D>) {
+    fn walk(
+        &mut self,
+        slice: u16,
+        (page, wanted): (Page, AttemptedAccess),
+        site: &ModuleConfig<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
         let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
         let (walked, _) = self.bank(slice).translate(page, now.saturating_sub(way));
         let at = walked.max(now) + crate::convert::host_latency(&site.machine);
@@ -225,13 +237,13 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         slice: u16,
         (action, extent, counted): (Action, ExtentId, bool),
         act: u32,
-        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        (site, uncore): (&ModuleConfig<C, D>, &mut Uncore<D>),
         out: &mut Out<'_, D>,
     ) {
         let (group, _) = self.place(slice);
         let SliceGroup { slices, shared } = &mut self.groups[group];
         let held = |slices: &mut [C::Slice]| {
-            let each = slices.iter_mut().map(|slice| slice.held());
+            let each = slices.iter_mut().map(|slice| slice.line_counts());
             each.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
         };
         let lines = site.extents.lines(extent);
@@ -242,9 +254,9 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
             let mut here = SliceContext { id: slice.id(), site, shared, uncore, out };
             taken = taken.max(slice.act(action, lines.as_deref(), &mut here));
         }
-        let lost = before.map_or(Lost::default(), |(valid, dirty): (u32, u32)| {
+        let lost = before.map_or(LostLines::default(), |(valid, dirty): (u32, u32)| {
             let (left, still) = held(slices);
-            Lost { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) }
+            LostLines { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) }
         });
         let flushed = shared.stats.write_back_bytes - written_back;
         let at = now + crate::convert::to_controller(&site.machine);
@@ -313,10 +325,10 @@ fn at_sm<C: Protocol, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &
         Message::Start { slot, kernel, cta } => sm.start_cta((slot, kernel, cta), here),
         Message::Translated { page, ready, walked } => sm.translated((page, ready, walked), here),
         Message::Fill { register, line, mask, data, seen, by, time } => {
-            sm.fill(FillMessage { register, line, mask, data, seen, by, time: time.read() }, here);
+            sm.fill(FillMessage { register, line, mask, data, seen, responder: by, time: time.read() }, here);
         }
-        Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
-        Message::StoreTaken { credit } => sm.store_taken(credit, here),
+        Message::AtomicResult { warp, result, by, .. } => sm.old(warp, result, by, here),
+        Message::StoreAccepted { credit } => sm.store_taken(credit, here),
         Message::Drain(drainer) => sm.drain(drainer, here),
         Message::Drained { warp, scope } => sm.drained(warp, scope, here),
         Message::Synced { warp } => sm.synced(warp, here.out),

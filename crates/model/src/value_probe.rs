@@ -6,8 +6,8 @@
 //! synchronisation that determines the allowed results.
 
 use crate::kernel_slot::KernelSlot;
-use crate::latency::{Note, Noted};
-use crate::layout::{Place, Unit};
+use crate::latency::{Note, NoteValue};
+use crate::layout::{ComponentKind, Unit};
 use crate::message::{Flag, Message};
 use crate::packet::Packet;
 use tombolo_protocol::Data;
@@ -16,22 +16,22 @@ use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 /// Contents of the lines in a timing run: nothing, or values for a checker.
 pub trait Contents: Data + Sync {
     /// The observer.
-    type Watch: Watch<Self>;
+    type Probe: ValueProbe<Self>;
     /// True if a run's protocols may have a broken rule. If false, no code for broken rules is compiled in.
     const BREAKABLE: bool = true;
     /// True if a run's loads can be followed ([`crate::latency`]). If false, no code for this is compiled in.
     const FOLLOWS: bool = false;
     /// Latency note in a message: [`Kept`](crate::latency::Kept) if loads can be followed, otherwise `()`.
-    type Note<T: Noted>: Note<T>;
+    type Note<T: NoteValue>: Note<T>;
 
     /// An atomic that replaces the bytes in `mask` by `self`, regardless of the previous contents.
     fn exchange(self, mask: Mask) -> Self::Update;
 }
 
 impl Contents for () {
-    type Watch = ();
+    type Probe = ();
     const BREAKABLE: bool = false;
-    type Note<T: Noted> = ();
+    type Note<T: NoteValue> = ();
 
     fn exchange(self, _: Mask) {}
 }
@@ -56,7 +56,7 @@ impl WarpSlot {
 
 /// Observer of a run's events, in an order consistent with cause and effect at every thread count. By default, all
 /// methods do nothing.
-pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
+pub trait ValueProbe<D: Contents>: Clone + Send + Sync + 'static {
     /// The `launch`th kernel (from 0, in program order) starts on one more module, in this slot. All warps have ended
     /// in the kernels it waits for, and in the slot's previous kernel.
     fn kernel(&self, launch: u32, slot: KernelSlot) {
@@ -89,7 +89,7 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     }
 
     /// A warp's poll, whose load returned into a result slot, has found a flag set.
-    fn found(&self, warp: WarpSlot, result: u8, flag: Flag) {
+    fn flag_found(&self, warp: WarpSlot, result: u8, flag: Flag) {
         let _ = (warp, result, flag);
     }
 
@@ -146,7 +146,7 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     }
 
     /// The switch, a GPU port, the command processor or the driver is about to handle a message, at `now`.
-    fn beside(&self, now: Ps, place: Place, message: &Message<D>) {
+    fn hub_event(&self, now: Ps, place: ComponentKind, message: &Message<D>) {
         let _ = (now, place, message);
     }
 
@@ -164,10 +164,10 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     }
 }
 
-impl Watch<()> for () {}
+impl ValueProbe<()> for () {}
 
 /// An optional observer.
-impl<D: Contents, W: Watch<D>> Watch<D> for Option<W> {
+impl<D: Contents, W: ValueProbe<D>> ValueProbe<D> for Option<W> {
     fn kernel(&self, launch: u32, slot: KernelSlot) {
         self.iter().for_each(|watch| watch.kernel(launch, slot));
     }
@@ -192,8 +192,8 @@ impl<D: Contents, W: Watch<D>> Watch<D> for Option<W> {
         self.iter().for_each(|watch| watch.released(warp, scope));
     }
 
-    fn found(&self, warp: WarpSlot, result: u8, flag: Flag) {
-        self.iter().for_each(|watch| watch.found(warp, result, flag));
+    fn flag_found(&self, warp: WarpSlot, result: u8, flag: Flag) {
+        self.iter().for_each(|watch| watch.flag_found(warp, result, flag));
     }
 
     fn acquired(&self, warp: WarpSlot, scope: Scope) {
@@ -232,8 +232,8 @@ impl<D: Contents, W: Watch<D>> Watch<D> for Option<W> {
         self.iter().for_each(|watch| watch.handles(now, module, unit, message));
     }
 
-    fn beside(&self, now: Ps, place: Place, message: &Message<D>) {
-        self.iter().for_each(|watch| watch.beside(now, place, message));
+    fn hub_event(&self, now: Ps, place: ComponentKind, message: &Message<D>) {
+        self.iter().for_each(|watch| watch.hub_event(now, place, message));
     }
 
     fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
