@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const PRESENT: u64 = 90;
 
 /// Initial number of reviews on half the threads after a run has found its cores occupied. The number doubles each
-/// further time, up to [`MOST_REVIEWS_SHARED`]. Source: assumed.
+/// further time, up to [`MAX_REVIEWS_SHARED`]. Source: assumed.
 const REVIEWS_SHARED: u64 = 4;
 /// Upper limit for these reviews. Source: assumed; half a million windows, about a second of a run.
 const MAX_REVIEWS_SHARED: u64 = 1024;

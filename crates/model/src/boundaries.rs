@@ -1,8 +1,8 @@
 //! Decisions of the command processor at kernel boundaries, and their effects.
 //!
 //! [`tombolo_protocol::elision`] makes the decision at each command, at each kernel's end and at the end of the
-//! program. This file holds the source of the commands' labels ([`Packets`]), the resulting steps ([`Steps`]), the
-//! lines that an operation reaches ([`Extents`]), and a log of all decisions ([`Logged`]).
+//! program. This file holds the source of the commands' labels ([`LabelSource`]), the resulting steps ([`Steps`]), the
+//! lines that an operation reaches ([`Extents`]), and a log of all decisions ([`BoundaryLogEntry`]).
 
 use std::sync::{Arc, PoisonError, RwLock};
 use tombolo_design::scheduling::MachineShape;
@@ -43,7 +43,7 @@ impl LabelSource for UnlabelledProgram {
             Command::Launch { on, .. } => modules_of(on, self.shape),
             Command::Copy { .. } | Command::Host { .. } | Command::Barrier => ModuleSet::NONE,
         };
-        then(&Packet { kernel, on, labels: None });
+        then(&Packet { kernel, modules: on, labels: None });
     }
 }
 

@@ -130,7 +130,7 @@ pub fn port_latency(machine: &MachineConfig, module_link: Ps) -> Ps {
 pub fn port(machine: &MachineConfig, layout: ComponentLayout, gpu: GpuId) -> port::PortConfig {
     let exit = |apart: bool, latency: Ps| {
         if apart {
-            let at = layout.way(gpu, Direction::Out);
+            let at = layout.gpu_port(gpu, Direction::Out);
             return port::PortExit { at, latency: port_latency(machine, machine.module_link.latency) };
         }
         port::PortExit { at: layout.switch(), latency: Ps(latency.0 / 2) }
@@ -359,8 +359,8 @@ pub fn host_latency(machine: &MachineConfig) -> Ps {
 
 /// Remaining latency beyond the controller on a path between the command processor and SMs or slices. The crossbar is
 /// the last hop from the command processor, and the first hop back.
-pub fn latency_beyond_controller(way: Ps, machine: &MachineConfig) -> Ps {
-    way.saturating_sub(to_controller(machine)).max(Ps(1))
+pub fn latency_beyond_controller(latency: Ps, machine: &MachineConfig) -> Ps {
+    latency.saturating_sub(to_controller(machine)).max(Ps(1))
 }
 
 /// Latency for a broadcast from the command processor to the controllers in all modules.

@@ -68,9 +68,9 @@ impl Drains {
         waits
     }
 
-    /// Starts a wait by `asker` for all operations now in flight in a pool. Call [`Drains::pop_drained`] afterwards.
-    pub fn drain(&mut self, pool: Pool, asker: DrainWaiter) {
-        self.outstanding.drain(pool, asker);
+    /// Starts a wait by `waiter` for all operations now in flight in a pool. Call [`Drains::pop_drained`] afterwards.
+    pub fn drain(&mut self, pool: Pool, waiter: DrainWaiter) {
+        self.outstanding.drain(pool, waiter);
     }
 
     /// Acknowledges one operation. Call [`Drains::pop_drained`] afterwards.

@@ -156,7 +156,7 @@ pub struct Driver {
     /// Requested changes waiting for room in a module's memory.
     crowded: VecDeque<ChangeRequest>,
     thrash: FxHashMap<Page, ThrashRecord>,
-    errand: Option<ScheduledTask>,
+    task: Option<ScheduledTask>,
     /// Modules that have accessed a page while accesses were tracked, by page.
     accessed: FxHashMap<Page, ModuleSet>,
     /// Number of modules whose access report is missing.
@@ -193,7 +193,7 @@ impl Driver {
             later: FxHashMap::default(),
             crowded: VecDeque::new(),
             thrash: FxHashMap::default(),
-            errand: None,
+            task: None,
             accessed: FxHashMap::default(),
             missing_reports: 0,
             errands: VecDeque::new(),
@@ -286,10 +286,7 @@ impl Driver {
             Message::Sends { slot, command, module } => self.send_part((slot, command), module, out),
             Message::ScheduledTasks { slot, command, behind: true } if self.schedule.overlaps => {
                 // All parts have been requested; the errand waits only for this message and the operations in flight.
-                assert!(
-                    self.errand.is_some_and(|errand| (errand.slot, errand.command) == (slot, command)),
-                    "its parts"
-                );
+                assert!(self.task.is_some_and(|errand| (errand.slot, errand.command) == (slot, command)), "its parts");
                 self.errand_part_done(out);
             }
             Message::ScheduledTasks { slot, command, behind } => {
@@ -303,7 +300,7 @@ impl Driver {
 
     /// True if the driver waits for nothing.
     pub fn is_idle(&self) -> bool {
-        self.serving.is_none() && self.running.is_empty() && self.errand.is_none()
+        self.serving.is_none() && self.running.is_empty() && self.task.is_none()
     }
 
     /// Outstanding page changes, for the deadlock report.

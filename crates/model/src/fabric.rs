@@ -40,7 +40,7 @@ pub struct Fabric<D: Contents> {
     half: Ps,
     /// Latency from a GPU's port to its module.
     to_module: Ps,
-    /// Recorded activity by GPU and [`Way`], if requested. The host is last if it belongs to the fabric.
+    /// Recorded activity by GPU and [`Direction`], if requested. The host is last if it belongs to the fabric.
     timeline: Option<Vec<[LinkTimeline; 2]>>,
 }
 
@@ -148,7 +148,7 @@ impl<D: Contents> Fabric<D> {
             LinkEvent::End => turning.kernel = None,
             LinkEvent::Sample { launch } => turning.sample(launch, self.layout, out),
             LinkEvent::Turned { gpu } => turning.links[usize::from(gpu.0)].turned(out.now()),
-            LinkEvent::Sent { gpu, way } => self.sent(gpu, way, out),
+            LinkEvent::Sent { gpu, direction } => self.sent(gpu, direction, out),
         }
         if !matches!(event, LinkEvent::Sent { .. } | LinkEvent::End) {
             self.report_lanes(out);
@@ -174,17 +174,17 @@ impl<D: Contents> Fabric<D> {
 
     /// The last byte in a packet leaves one link direction: the packet enters the next direction, or the destination
     /// module.
-    fn sent(&mut self, gpu: GpuId, way: Direction, out: &mut Out<'_, D>) {
+    fn sent(&mut self, gpu: GpuId, direction: Direction, out: &mut Out<'_, D>) {
         let Some(FabricLinks::Turning(turning)) = &mut self.links else { return };
         let id = self.layout.switch();
-        let ((route, packet), next) = turning.links[usize::from(gpu.0)].sent(out.now(), way);
+        let ((route, packet), next) = turning.links[usize::from(gpu.0)].sent(out.now(), direction);
         if let Some(at) = next {
-            out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, way }));
+            out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, direction }));
         }
         if let Some(timeline) = &mut self.timeline {
-            timeline[usize::from(gpu.0)][way as usize].sent(out.now(), Bytes(u64::from(route.bytes)));
+            timeline[usize::from(gpu.0)][direction as usize].sent(out.now(), Bytes(u64::from(route.bytes)));
         }
-        match way {
+        match direction {
             Direction::Out => {
                 let (_, to) = self.ends(route);
                 let Some(FabricLinks::Turning(turning)) = &mut self.links else { return };
@@ -204,7 +204,9 @@ impl<D: Contents> Fabric<D> {
     fn note_lanes(&mut self, now: Ps) {
         let (Some(timeline), Some(FabricLinks::Turning(turning))) = (&mut self.timeline, &self.links) else { return };
         for (track, link) in timeline.iter_mut().zip(&turning.links) {
-            Direction::BOTH.iter().for_each(|way| track[*way as usize].set_lanes(now, link.lanes(*way)));
+            Direction::BOTH
+                .iter()
+                .for_each(|direction| track[*direction as usize].set_lanes(now, link.lanes(*direction)));
         }
     }
 
@@ -215,16 +217,16 @@ impl<D: Contents> Fabric<D> {
     /// Counters for one direction of a GPU's link, or the host's link if the host belongs to the fabric. With a link
     /// per GPU pair, all links of the GPU are added, with their average busy time. `None` if ports are separate
     /// components.
-    pub fn stats(&self, gpu: GpuId, way: Direction) -> Option<LinkStats> {
+    pub fn stats(&self, gpu: GpuId, direction: Direction) -> Option<LinkStats> {
         match self.links.as_ref()? {
-            FabricLinks::Fixed(links) => Some(links.stats(gpu, way)),
-            FabricLinks::Turning(turning) => Some(*turning.links[usize::from(gpu.0)].stats(way)),
+            FabricLinks::Fixed(links) => Some(links.stats(gpu, direction)),
+            FabricLinks::Turning(turning) => Some(*turning.links[usize::from(gpu.0)].stats(direction)),
         }
     }
 
     /// Counters for one direction on a GPU's own link to the host, if present.
-    pub fn host_link_stats(&self, gpu: GpuId, way: Direction) -> Option<LinkStats> {
-        self.host.as_ref()?.stats(gpu, way)
+    pub fn host_link_stats(&self, gpu: GpuId, direction: Direction) -> Option<LinkStats> {
+        self.host.as_ref()?.stats(gpu, direction)
     }
 
     /// Counters for a leaf's uplink, up and down; `None` without a tree.
@@ -244,14 +246,14 @@ impl<D: Contents> Fabric<D> {
     }
 
     /// Lane counters for one direction on a GPU's link, up to `end`.
-    pub fn lane_stats(&self, gpu: GpuId, way: Direction, end: Ps) -> LaneStats {
+    pub fn lane_stats(&self, gpu: GpuId, direction: Direction, end: Ps) -> LaneStats {
         match &self.links {
             None | Some(FabricLinks::Fixed(_)) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
-            Some(FabricLinks::Turning(turning)) => turning.links[usize::from(gpu.0)].lane_stats(way, end),
+            Some(FabricLinks::Turning(turning)) => turning.links[usize::from(gpu.0)].lane_stats(direction, end),
         }
     }
 
-    /// Recorded activity of the links, by GPU and [`Way`], if requested.
+    /// Recorded activity of the links, by GPU and [`Direction`], if requested.
     pub fn timeline(&self) -> Option<&[[LinkTimeline; 2]]> {
         self.timeline.as_deref()
     }
@@ -276,15 +278,15 @@ impl<D: Contents> TurningLinks<D> {
     fn push(
         &mut self,
         gpu: GpuId,
-        way: Direction,
+        direction: Direction,
         what: (Route, Packet<D>),
         layout: ComponentLayout,
         out: &mut Out<'_, D>,
     ) {
         let (bytes, traffic) = (Bytes(u64::from(what.0.bytes)), what.1.facts().traffic);
-        if let Some(at) = self.links[usize::from(gpu.0)].push(out.now(), way, what, traffic, bytes) {
+        if let Some(at) = self.links[usize::from(gpu.0)].push(out.now(), direction, what, traffic, bytes) {
             let id = layout.switch();
-            out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, way }));
+            out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, direction }));
         }
     }
 

@@ -66,12 +66,12 @@ impl FixedLinks {
     }
 
     /// Counters for one direction on a GPU's link, or on the host's link.
-    pub fn stats(&self, gpu: GpuId, way: Direction) -> LinkStats {
-        match (self, way) {
+    pub fn stats(&self, gpu: GpuId, direction: Direction) -> LinkStats {
+        match (self, direction) {
             (FixedLinks::Tree { ports, .. }, Direction::Out) => *ports[usize::from(gpu.0)].stats(),
             (FixedLinks::Tree { switch, .. }, Direction::In) => switch.stats(gpu).left,
-            (FixedLinks::Shared(medium), _) => medium.stats(gpu, way),
-            (FixedLinks::Pairs(pairs), _) => pairs.stats(gpu, way),
+            (FixedLinks::Shared(medium), _) => medium.stats(gpu, direction),
+            (FixedLinks::Pairs(pairs), _) => pairs.stats(gpu, direction),
         }
     }
 
@@ -86,7 +86,7 @@ impl FixedLinks {
     /// Counters for a shared medium, towards its root and away; `None` without such a medium.
     pub fn medium_stats(&self) -> Option<[LinkStats; 2]> {
         match self {
-            FixedLinks::Shared(medium) => Some(medium.ways()),
+            FixedLinks::Shared(medium) => Some(medium.direction_stats()),
             FixedLinks::Tree { .. } | FixedLinks::Pairs(_) => None,
         }
     }
@@ -125,7 +125,10 @@ mod tests {
             let to_host: Vec<(u8, u8)> = (0..gpus).map(|gpu| (gpu, gpus)).collect();
             let last = streams(&mut links, &to_host).last().copied();
             assert_eq!(last, Some(Ps(10_000_000 * u64::from(gpus))), "{name}: 160 KB of each at 16 GB/s in all");
-            assert_eq!(links.medium_stats().map(|ways| ways[0].bytes()), Some(Bytes(160_000 * u64::from(gpus))));
+            assert_eq!(
+                links.medium_stats().map(|directions| directions[0].bytes()),
+                Some(Bytes(160_000 * u64::from(gpus)))
+            );
         }
     }
 

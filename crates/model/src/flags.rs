@@ -6,7 +6,7 @@
 //! undo an earlier store.
 //!
 //! Each launch numbers flags anew. Copies of pages and blocks may be in transit while a kernel ends and another begins
-//! in the slot. The accompanying flags therefore carry a launch number ([`Shown`]).
+//! in the slot. The accompanying flags therefore carry a launch number ([`VisibleFlag`]).
 
 use crate::kernel_slot::{KernelSlot, entry};
 use crate::message::Flag;

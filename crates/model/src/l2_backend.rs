@@ -40,7 +40,7 @@ pub trait L2Slice<C: L2Design<D>, D: Contents>: Sized + Send {
     /// Prefetches into the host's caches the first data that an event reads.
     fn prefetch(&self, message: &Message<D>, view: SliceView<'_, C, D>);
 
-    /// Prefetches data found through pointers that [`L2::prefetch`] has loaded.
+    /// Prefetches data found through pointers that [`L2Slice::prefetch`] has loaded.
     fn prefetch_found(&self, message: &Message<D>, view: SliceView<'_, C, D>);
 
     /// Handles a message sent within the module.

@@ -1,12 +1,12 @@
 //! Latency of loads, by server and by path segment. Recording observes a run and decides nothing. Loads are followed if
 //! the line contents allow it ([`Contents::FOLLOWS`](crate::value_probe::Contents::FOLLOWS)) and the run requests it
-//! ([`crate::module_config::Site::wires`]). In all other runs, messages carry no notes ([`Note`]).
+//! ([`crate::module_config::ModuleConfig::unloaded_latencies`]). In all other runs, messages carry no notes ([`Note`]).
 //!
 //! A load is a line transaction for a load or a poll, from the event at the SM to the event with the bytes. The total
 //! time is divided into [`Leg`]s. No component follows a load along its path: each replier records the time spent in
-//! and below the replier ([`Inside`], and the links below), and the requester knows the request's departure. The
+//! and below the replier ([`ModuleLatency`], and the links below), and the requester knows the request's departure. The
 //! difference is link time: the zero-load trip ([`crate::unloaded_latency`]) counts towards the wire, the rest towards the queue.
-//! An SM computes crossbar time likewise. Messages carry picoseconds in 32 bits, packets in fewer ([`Packed`]); a
+//! An SM computes crossbar time likewise. Messages carry picoseconds in 32 bits, packets in fewer ([`PackedLatency`]); a
 //! truncated leg adds to the link queue.
 //!
 //! - A load that joins a miss, at an L1 or at a slice, gets the miss's legs in proportion to its waiting time.
@@ -207,15 +207,15 @@ impl ModuleLatency {
     }
 }
 
-/// [`Inside`] in the form carried by packets: waits up to 268 us, and zero-load times up to 1 us. Larger values are
+/// [`ModuleLatency`] in the form carried by packets: waits up to 268 us, and zero-load times up to 1 us. Larger values are
 /// clamped to the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PackedLatency([u32; 3]);
 
-/// Bits per wait in a word of [`Packed`].
+/// Bits per wait in a word of [`PackedLatency`].
 const WAIT_BITS: u32 = 28;
 
-/// Low bits per zero-load time in the last word of [`Packed`]; their high bits lie above the waits.
+/// Low bits per zero-load time in the last word of [`PackedLatency`]; their high bits lie above the waits.
 const LOW_BITS: u32 = 16;
 
 impl From<ModuleLatency> for PackedLatency {

@@ -45,7 +45,7 @@ pub enum ComponentKind {
     /// Connection between the GPUs, if modelled by a single component, and a host's separate links.
     Switch,
     /// A port of a GPU, output or input.
-    Way(GpuId, Direction),
+    GpuPort(GpuId, Direction),
     /// The command processor.
     CommandProcessor,
     /// The driver, which serves faults.
@@ -103,9 +103,9 @@ impl ComponentLayout {
         ComponentId(self.base(module) + self.sms + self.slices + 1)
     }
 
-    /// Id for a GPU's port, among the [`Layout::ways`] GPUs.
-    pub fn way(self, gpu: GpuId, way: Direction) -> ComponentId {
-        ComponentId(self.beside() + 3 + 2 * u16::from(gpu.0) + way as u16)
+    /// Id for a GPU's port, among the [`ComponentLayout::gpu_ports`] GPUs.
+    pub fn gpu_port(self, gpu: GpuId, direction: Direction) -> ComponentId {
+        ComponentId(self.beside() + 3 + 2 * u16::from(gpu.0) + direction as u16)
     }
 
     /// Id of the switch.
@@ -124,7 +124,7 @@ impl ComponentLayout {
     }
 
     /// Identity of a component.
-    pub fn place(self, component: ComponentId) -> ComponentKind {
+    pub fn kind(self, component: ComponentId) -> ComponentKind {
         if component == self.switch() {
             return ComponentKind::Switch;
         }
@@ -135,7 +135,7 @@ impl ComponentLayout {
             return ComponentKind::Driver;
         }
         if let Some(index) = component.0.checked_sub(self.beside() + 3) {
-            return ComponentKind::Way(GpuId((index / 2) as u8), Direction::BOTH[usize::from(index % 2)]);
+            return ComponentKind::GpuPort(GpuId((index / 2) as u8), Direction::BOTH[usize::from(index % 2)]);
         }
         let (module, within) = (component.0 / self.stride(), component.0 % self.stride());
         let unit = match within.checked_sub(self.sms) {
@@ -148,8 +148,8 @@ impl ComponentLayout {
     }
 
     /// Identity for each component, indexed by id.
-    pub fn places(self) -> Vec<ComponentKind> {
-        (0..self.count() as u16).map(|id| self.place(ComponentId(id))).collect()
+    pub fn kinds(self) -> Vec<ComponentKind> {
+        (0..self.count() as u16).map(|id| self.kind(ComponentId(id))).collect()
     }
 }
 
@@ -158,23 +158,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_names_one_place() {
+    fn every_id_names_one_component() {
         for host in [false, true] {
-            for ways in [0, 4] {
-                names_one_place(ComponentLayout { modules: 3, host, sms: 4, slices: 2, gpu_ports: ways });
+            for gpu_ports in [0, 4] {
+                names_one_component(ComponentLayout { modules: 3, host, sms: 4, slices: 2, gpu_ports });
             }
         }
     }
 
-    fn names_one_place(layout: ComponentLayout) {
-        for (id, place) in (0..).map(ComponentId).zip(layout.places()) {
+    fn names_one_component(layout: ComponentLayout) {
+        for (id, place) in (0..).map(ComponentId).zip(layout.kinds()) {
             let back = match place {
                 ComponentKind::Module(module, Unit::Sm(sm)) => layout.sm(module, sm),
                 ComponentKind::Module(module, Unit::Slice(slice)) => layout.slice(module, slice),
                 ComponentKind::Module(module, Unit::Controller) => layout.controller(module),
                 ComponentKind::Module(module, Unit::CopyEngine) => layout.copy_engine(module),
                 ComponentKind::Switch => layout.switch(),
-                ComponentKind::Way(gpu, way) => layout.way(gpu, way),
+                ComponentKind::GpuPort(gpu, direction) => layout.gpu_port(gpu, direction),
                 ComponentKind::CommandProcessor => layout.command_processor(),
                 ComponentKind::Driver => layout.driver(),
             };

@@ -147,7 +147,7 @@ pub enum LinkEvent {
         /// GPU of the link.
         gpu: GpuId,
         /// Direction on the link.
-        way: Direction,
+        direction: Direction,
     },
     /// Lanes have turned.
     Turned {

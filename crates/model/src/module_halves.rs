@@ -208,10 +208,10 @@ impl<C: L2Design<D>, D: Contents> SliceSide<C, D> {
     /// Looks up a page, or walks for it. The SM sent the request half an L2 TLB latency ago; the reply takes the second
     /// half, and states when the translation is available.
     fn translate(&mut self, slice: u16, (sm, page): (SmId, Page), site: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
-        let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
-        let (ready, walked) = self.bank(slice).translate(page, now.saturating_sub(way));
+        let (latency, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
+        let (ready, walked) = self.bank(slice).translate(page, now.saturating_sub(latency));
         let (id, to) = (site.layout.slice(site.module, slice), site.layout.sm(site.module, sm));
-        let at = now + (site.machine.tlb.l2_latency - way);
+        let at = now + (site.machine.tlb.l2_latency - latency);
         out.send(at, id, to, Message::Translated { page, ready, walked });
     }
 
@@ -223,8 +223,8 @@ impl<C: L2Design<D>, D: Contents> SliceSide<C, D> {
         site: &ModuleConfig<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
-        let (walked, _) = self.bank(slice).translate(page, now.saturating_sub(way));
+        let (latency, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
+        let (walked, _) = self.bank(slice).translate(page, now.saturating_sub(latency));
         let at = walked.max(now) + crate::convert::host_latency(&site.machine);
         let fault = Message::Fault { page, module: site.module, wanted };
         out.send(at, site.layout.slice(site.module, slice), site.layout.driver(), fault);
@@ -325,7 +325,7 @@ fn at_sm<C: Protocol, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &
         Message::Start { slot, kernel, cta } => sm.start_cta((slot, kernel, cta), here),
         Message::Translated { page, ready, walked } => sm.translated((page, ready, walked), here),
         Message::Fill { register, line, mask, data, seen, by, time } => {
-            sm.fill(FillMessage { register, line, mask, data, seen, responder: by, time: time.read() }, here);
+            sm.fill(FillMessage { register, line, mask, data, seen, responder: by, latency: time.read() }, here);
         }
         Message::AtomicResult { warp, result, by, .. } => sm.old(warp, result, by, here),
         Message::StoreAccepted { credit } => sm.store_taken(credit, here),

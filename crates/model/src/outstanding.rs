@@ -96,12 +96,12 @@ impl Outstanding {
         self.pools[pool as usize].credits.out()
     }
 
-    /// Starts a wait by `asker` for all operations now in flight in a pool. Call [`Outstanding::pop_drained`]
+    /// Starts a wait by `waiter` for all operations now in flight in a pool. Call [`Outstanding::pop_drained`]
     /// afterwards.
-    pub fn drain(&mut self, pool: Pool, asker: DrainWaiter) {
+    pub fn drain(&mut self, pool: Pool, waiter: DrainWaiter) {
         let pool = &mut self.pools[pool as usize];
         pool.credits.drain();
-        pool.waiters.push_back(asker);
+        pool.waiters.push_back(waiter);
     }
 
     /// Returns each waiter exactly once, when its wait is over.

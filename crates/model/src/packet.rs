@@ -106,13 +106,13 @@ pub enum Packet<D: Contents> {
     BlockMessage(BlockMessage),
 }
 
-/// A message between slices about a block: a letter ([`crate::block::Post`]) with its payload size.
+/// A message between slices about a block: a letter ([`crate::block::Mailbox`]) with its payload size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMessage {
     /// First line in the block.
     pub line: Line,
     /// The letter.
-    pub letter: MessageId,
+    pub id: MessageId,
     /// Kinds of sender and receiver.
     pub class: MessageClass,
     /// Grains of line data carried.

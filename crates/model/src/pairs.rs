@@ -28,9 +28,9 @@ impl Pairs {
     }
 
     /// Sum over the counters for all links at a member in one direction; the busy time is the average.
-    pub fn stats(&self, member: GpuId, way: Direction) -> LinkStats {
+    pub fn stats(&self, member: GpuId, direction: Direction) -> LinkStats {
         let own = usize::from(member.0);
-        let index = |other: usize| match way {
+        let index = |other: usize| match direction {
             Direction::Out => own * self.members + other,
             Direction::In => other * self.members + own,
         };

@@ -50,7 +50,7 @@ impl<C: Protocol, D: Contents> SmPartition<C, D> {
         self.side.sm(sm).prefetch(message);
     }
 
-    /// Prefetches data found through pointers loaded by [`SmsApart::prefetch`], for the same event.
+    /// Prefetches data found through pointers loaded by [`SmPartition::prefetch`], for the same event.
     #[inline]
     pub fn prefetch_found(&self, sm: SmId, message: &Message<D>) {
         self.side.sm(sm).prefetch_found(message);
@@ -91,7 +91,7 @@ impl<C: L2Design<D>, D: Contents> SlicePartition<C, D> {
         one.prefetch(message, view);
     }
 
-    /// Prefetches data found through pointers loaded by [`SlicesApart::prefetch`], for the same event.
+    /// Prefetches data found through pointers loaded by [`SlicePartition::prefetch`], for the same event.
     #[inline]
     pub fn prefetch_found(&self, slice: u16, message: &Message<D>) {
         let (one, view) = self.view(slice);

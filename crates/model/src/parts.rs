@@ -93,8 +93,8 @@ impl<'o, C: L2Design<D>, D: Contents> Parts<'_, 'o, C, D> {
     /// the controller now.
     pub fn to_command_processor(&self, over: Ps) -> Ps {
         let machine = &self.site.machine;
-        let way = crate::convert::host_latency(machine);
-        (self.out.now() + crate::convert::latency_beyond_controller(way, machine)).max(over + way)
+        let latency = crate::convert::host_latency(machine);
+        (self.out.now() + crate::convert::latency_beyond_controller(latency, machine)).max(over + latency)
     }
 
     /// Number of SMs in this module.

@@ -52,7 +52,7 @@ pub struct OutgoingPacket<D: Contents> {
 pub struct Port {
     config: PortConfig,
     outgoing: Link,
-    /// Arrival time of the last packet per channel: by [`Site::source`], then target.
+    /// Arrival time of the last packet per channel: by [`ModuleConfig::source`], then target.
     arrivals: Vec<Ps>,
     incoming: Serializer,
     /// Entry time for the last packet with a wait at the ingress.

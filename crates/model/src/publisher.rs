@@ -53,7 +53,7 @@ pub struct PublicationStats {
     pub republished_lines: u64,
     /// Bytes received again before the earlier ones were read.
     pub useless_bytes: u64,
-    /// Entries removed from the queue, indexed by [`Drained`].
+    /// Entries removed from the queue, indexed by [`DrainCause`].
     pub drains: [u64; 4],
     /// Loads answered from the queue, by a module without a replica.
     pub forwards: u64,

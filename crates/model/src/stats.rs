@@ -205,7 +205,7 @@ impl ComponentMark {
             ComponentKind::CommandProcessor => (5, 0, 0),
             ComponentKind::Module(module, Unit::CopyEngine) => (6, module.0, 0),
             ComponentKind::Driver => (7, 0, 0),
-            ComponentKind::Way(gpu, way) => (8, gpu.0, way as u16),
+            ComponentKind::GpuPort(gpu, direction) => (8, gpu.0, direction as u16),
         };
         let place = kind << 32 | u64::from(module) << 16 | u64::from(index);
         ComponentMark(place.wrapping_mul(SPREAD))

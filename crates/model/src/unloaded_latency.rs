@@ -77,7 +77,7 @@ struct IdleNetwork<'a> {
 enum IdleLinks {
     Fixed(FixedLinks),
     /// Output and input links at a switch, used in sequence, with equally many lanes in each direction.
-    Ways([Serializer; 2]),
+    Switch([Serializer; 2]),
 }
 
 impl<'a> IdleNetwork<'a> {
@@ -87,7 +87,7 @@ impl<'a> IdleNetwork<'a> {
         let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);
         let fixed = if built.turning.is_none() { FixedLinks::new(machine, inside) } else { None };
         let links =
-            fixed.map_or_else(|| IdleLinks::Ways([machine.gpu_link.rate; 2].map(Serializer::new)), IdleLinks::Fixed);
+            fixed.map_or_else(|| IdleLinks::Switch([machine.gpu_link.rate; 2].map(Serializer::new)), IdleLinks::Fixed);
         let port = Link::new(convert::link(&machine.module_link));
         let incoming = Serializer::new(machine.module_link.rate);
         IdleNetwork { machine, host, links, port, incoming, now: GAP }
@@ -120,7 +120,7 @@ impl<'a> IdleNetwork<'a> {
         }
         let through = match &mut self.links {
             IdleLinks::Fixed(links) => links.cross(left, ends, Traffic::Control, bytes).left,
-            IdleLinks::Ways(ways) => ways.iter_mut().fold(left, |at, way| way.send(at, bytes)),
+            IdleLinks::Switch(links) => links.iter_mut().fold(left, |at, link| link.send(at, bytes)),
         };
         through + latency + last
     }

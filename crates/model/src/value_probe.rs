@@ -2,7 +2,7 @@
 //! values.
 //!
 //! The line contents are a type parameter for all code that moves lines. With `()` a run only takes time. With real
-//! contents, every store requests its value from the [`Watch`], and every load reports its result, together with the
+//! contents, every store requests its value from the [`ValueProbe`], and every load reports its result, together with the
 //! synchronisation that determines the allowed results.
 
 use crate::kernel_slot::KernelSlot;
@@ -21,7 +21,7 @@ pub trait Contents: Data + Sync {
     const BREAKABLE: bool = true;
     /// True if a run's loads can be followed ([`crate::latency`]). If false, no code for this is compiled in.
     const FOLLOWS: bool = false;
-    /// Latency note in a message: [`Kept`](crate::latency::Kept) if loads can be followed, otherwise `()`.
+    /// Latency note in a message: [`StoredNote`](crate::latency::StoredNote) if loads can be followed, otherwise `()`.
     type Note<T: NoteValue>: Note<T>;
 
     /// An atomic that replaces the bytes in `mask` by `self`, regardless of the previous contents.
@@ -121,7 +121,7 @@ pub trait ValueProbe<D: Contents>: Clone + Send + Sync + 'static {
     }
 
     /// The host, in a run without its core, begins to read between kernels, as transfer `number`. Returns true to
-    /// receive the values through [`Watch::host_read`].
+    /// receive the values through [`ValueProbe::host_read`].
     fn host_reads(&self, number: u32) -> bool {
         let _ = number;
         false

@@ -4,7 +4,7 @@
 //! A protocol owns the slot that a node keeps for a block, and the messages between nodes. A host keeps a slot for
 //! each block and node, hands it to [`Nodes::step`] with an event, and carries out the effects. The host's duties:
 //!
-//! 1. Messages in a [`Class`] between two nodes keep the order declared by [`Nodes::CHANNELS`], per block. Except
+//! 1. Messages in a [`MessageClass`] between two nodes keep the order declared by [`Nodes::CHANNELS`], per block. Except
 //!    for requests, every message is accepted immediately, regardless of other waiting work. A step never refuses
 //!    it, and no request is queued ahead.
 //! 2. An event refused with [`Refusal::Stall`] has changed nothing. The host retries it after the block's
@@ -14,7 +14,7 @@
 //! 3. A request held by a step ([`Hold::Park`]) has started a transaction at its client. As soon as the client is
 //!    idle, the request runs again, ahead of any other request for the block. The host reissues it from scratch:
 //!    the step has stored nothing about it.
-//! 4. A home's memory read ([`Access::Read`]) returns as [`Event::Read`], after the home's earlier writes.
+//! 4. A home's memory read ([`HomeMemoryAccess::Read`]) returns as [`BlockEvent::Read`], after the home's earlier writes.
 //! 5. Host accesses have `.sys` scope ([`ON_HOST`](crate::front::ON_HOST)). The same scope applies to a store that
 //!    covers less than one mask byte.
 //! 6. If queues have a limited capacity, a step runs only when every message it may send has room. Messages
@@ -22,7 +22,7 @@
 //!    regardless of queue occupancy.
 //! 7. A client runs a block's requests in arrival order. This includes requests that wait for the block's
 //!    transaction and requests that lack a host resource: [`host`](crate::host) keeps this order.
-//! 8. A plan's [`Action::Merge`](crate::plan::Action::Merge) becomes [`Event::Merge`] for each block in a client.
+//! 8. A plan's [`Action::Merge`](crate::plan::Action::Merge) becomes [`BlockEvent::Merge`] for each block in a client.
 //!    It completes when no block [owes](Nodes::owes) anything.
 
 use crate::block::BlockData;
@@ -75,7 +75,7 @@ pub enum BlockRequest<B: BlockData> {
     },
 }
 
-/// A client's reply to a [`Request`].
+/// A client's reply to a [`BlockRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer<B: BlockData> {
     /// The bytes for a read.
@@ -133,13 +133,13 @@ pub enum MessageClass {
 /// The delivery order between two nodes, for each message class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// [`Class::Request`].
+    /// [`MessageClass::Request`].
     pub request: Delivery,
-    /// [`Class::Down`].
+    /// [`MessageClass::Down`].
     pub down: Delivery,
-    /// [`Class::Answer`].
+    /// [`MessageClass::Answer`].
     pub answer: Delivery,
-    /// [`Class::Peer`].
+    /// [`MessageClass::Peer`].
     pub peer: Delivery,
 }
 

@@ -7,7 +7,7 @@
 //! 1. Channels between two modules deliver in the order declared by the protocol: [`Coherence::channels`].
 //! 2. Each L2 has at most one pending miss per line, which grows by the bytes requested later. When some bytes
 //!    arrive, the host issues [`Event::Fill`], then [`Event::Serve`] for each waiter in arrival order, for the
-//!    waiter's bytes that have arrived. After the miss's last bytes ([`Slot::pending`] is `None`), each parked
+//!    waiter's bytes that have arrived. After the miss's last bytes ([`LineSlot::pending`] is `None`), each parked
 //!    request runs again as [`Event::Request`], in order, and no other request for the line runs in between. An
 //!    [`Event::Flush`] refused in the meantime runs again between the waiters and the parked requests; its release
 //!    waits for the write-back it sends.
@@ -19,7 +19,7 @@
 //!    invalidation is a single [`Event::InvalidateRegion`], then an [`Event::InvalidateLine`] for each present line
 //!    in the region.
 //! 5. A miss still pending when its class is invalidated is marked by [`Pending::invalidate`].
-//! 6. A request that bypasses an L2 ([`passes_l2`]) neither parks there nor waits for parked requests.
+//! 6. A request that bypasses an L2 ([`bypasses_l2`]) neither parks there nor waits for parked requests.
 
 use crate::broken_rule::BrokenRule;
 use crate::data::Data;
@@ -382,7 +382,7 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
     /// True if lines in this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
 
-    /// True if reads of uncacheable lines are forwarded to their home ([`Message::Passed`]).
+    /// True if reads of uncacheable lines are forwarded to their home ([`Message::Bypassed`]).
     fn passes_reads(&self) -> bool;
 
     /// The point at which accesses by several modules to a line meet.

@@ -1,10 +1,10 @@
 //! Release drains: the set of stores and invalidations in flight that a release waits for, and the successors of a
 //! wait.
 //!
-//! The explorer marks each message with its waiting releases, and calls [`Wait::includes`] and [`moves_on`]. The
-//! timing model counts messages in flight in [`Pool`]s. It looks up the pools for a store ([`Leg::pools`]), the
+//! The explorer marks each message with its waiting releases, and calls [`Wait::includes`] and [`continuing_waits`]. The
+//! timing model counts messages in flight in [`Pool`]s. It looks up the pools for a store ([`StoreRoute::pools`]), the
 //! pools an action waits for ([`Pool::is_awaited_by`]), and the pools to decrement when a store is acknowledged
-//! ([`StoreTaken`]). A test over random sends, acknowledgments and waits compares the counts with the marks
+//! ([`AcknowledgedStore`]). A test over random sends, acknowledgments and waits compares the counts with the marks
 //! (`crates/model/tests/drains.rs`).
 
 use crate::broken_rule::BrokenRule;
@@ -110,7 +110,7 @@ pub fn continuing_waits<S: BitAnd<Output = S> + Default>(protocol: &impl Coheren
     if protocol.broken(BrokenRule::StoreEndsAtGpuHome) { S::default() } else { waited & to_the_end }
 }
 
-/// The invalidations that a wait continues with after an awaited invalidation is accepted: [`Wait::TakenOn`].
+/// The invalidations that a wait continues with after an awaited invalidation is accepted: [`Wait::Successor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuccessorWait {
     /// All invalidations sent for the region.

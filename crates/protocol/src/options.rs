@@ -75,15 +75,15 @@ pub enum Polls {
 /// A protocol option open to the user, if it has any effect on the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
-    /// [`Options::bulk`].
+    /// [`ProtocolOptions::bulk`].
     BulkInvalidation,
-    /// [`Options::downgrade`].
+    /// [`ProtocolOptions::downgrade`].
     Downgrade,
-    /// [`Options::keep_l1`].
+    /// [`ProtocolOptions::keep_l1`].
     KeepL1,
-    /// [`Options::write`].
+    /// [`ProtocolOptions::write`].
     WriteBack,
-    /// [`Options::remote`].
+    /// [`ProtocolOptions::remote`].
     Remote,
     /// [`NmoesiOptions::peer_transfer`].
     PeerTransfer,

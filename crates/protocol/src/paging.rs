@@ -2,14 +2,14 @@
 //!
 //! A page has a single home, whose bytes are authoritative. A module may use a page at its home, wherever that is,
 //! as allowed by its [`Mapping`]; any other access is a fault. The fault handler (the driver when timing, a step
-//! when exploring) calls [`Paging::change`] and runs the resulting [`Step`]s in order. Each step starts when the
+//! when exploring) calls [`Paging::change`] and runs the resulting [`ChangeStep`]s in order. Each step starts when the
 //! previous step is done everywhere:
-//! 1. [`Step::Unmap`]: modules refuse the page, and wait until their accesses in flight to it are done
+//! 1. [`ChangeStep::Unmap`]: modules refuse the page, and wait until their accesses in flight to it are done
 //!    ([`Unmapping`]).
-//! 2. [`Step::WriteBack`]: L2s write the page's dirty bytes to memory and drop its lines.
-//! 3. [`Step::Copy`]: its bytes move from memory to memory. The receiver then sees itself as home
+//! 2. [`ChangeStep::WriteBack`]: L2s write the page's dirty bytes to memory and drop its lines.
+//! 3. [`ChangeStep::Copy`]: its bytes move from memory to memory. The receiver then sees itself as home
 //!    ([`Paging::arrived`]).
-//! 4. [`Step::Map`]: each module learns its new mapping, independently. Waiting accesses resume. When all modules
+//! 4. [`ChangeStep::Map`]: each module learns its new mapping, independently. Waiting accesses resume. When all modules
 //!    have acknowledged, the page's next change may begin. A published page's home learns the mapping before all
 //!    other modules: see the section on published pages.
 //!
@@ -270,7 +270,7 @@ pub struct Paging {
 /// Maximum number of steps in a change.
 const STEPS: usize = 5;
 
-/// A [`Step`] without the resulting page state, which the change stores once.
+/// A [`ChangeStep`] without the resulting page state, which the change stores once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum PlannedStep {
     Unmap(ModuleSet),

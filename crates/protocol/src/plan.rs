@@ -8,7 +8,7 @@
 //!   The member's resulting writes to its module's memory must be accepted there first.
 //! - [`Action::DrainStores`]: writes back dirty bytes; waits until every store and atomic *sent so far* by the
 //!   member is acknowledged at the scope. Stores parked on their path count as unacknowledged.
-//! - [`Action::PassOnStores`]: the same, but only for stores to other GPUs, both on the member's own account and as
+//! - [`Action::ForwardStores`]: the same, but only for stores to other GPUs, both on the member's own account and as
 //!   a GPU home.
 //! - [`Action::Flush`]: used if memory is the ordering point. It writes back every line's dirty bytes, including
 //!   lines homed at this module, and keeps the lines as clean. It waits until memory has accepted this data and
@@ -152,7 +152,7 @@ impl Phase {
         Phase { members, action, others_forward: false }
     }
 
-    /// The same phase, with [`Action::PassOnStores`] for all members except the issuer.
+    /// The same phase, with [`Action::ForwardStores`] for all members except the issuer.
     pub const fn others_forward(self) -> Phase {
         Phase { others_forward: true, ..self }
     }

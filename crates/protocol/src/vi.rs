@@ -41,7 +41,7 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     const PROMISE: Promise;
     /// A one-line description for lists.
     const ABOUT: &'static str;
-    /// The [`Options`] that a user may choose.
+    /// The [`ProtocolOptions`] that a user may choose.
     const CHOICES: &'static [Choice];
 
     /// True if lines in this class may live in an L2.
@@ -57,9 +57,9 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     fn ordering_point(_: &ProtocolOptions) -> OrderingPoint {
         OrderingPoint::HomeL2
     }
-    /// The acquire plan, if an L2 obeys bulk invalidations; `bulk` as in [`Options`].
+    /// The acquire plan, if an L2 obeys bulk invalidations; `bulk` as in [`ProtocolOptions`].
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase];
-    /// The release plan; `write` as in [`Options`].
+    /// The release plan; `write` as in [`ProtocolOptions`].
     fn release(sync: Sync, write: WritePolicy) -> &'static [Phase];
 }
 

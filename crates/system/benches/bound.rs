@@ -89,7 +89,7 @@ impl ValueProbe<EmptyContents> for Census {
 
     fn hub_event(&self, now: Ps, place: ComponentKind, _: &Message<EmptyContents>) {
         let component =
-            if let ComponentKind::Way(gpu, way) = place { Component::Way(gpu, way) } else { Component::Beside };
+            if let ComponentKind::GpuPort(gpu, way) = place { Component::Way(gpu, way) } else { Component::Beside };
         self.note(now, component);
     }
 }

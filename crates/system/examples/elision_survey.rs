@@ -111,7 +111,7 @@ fn boundaries(program: &dyn Program, labels: &Labels, mut table: Box<dyn Elision
         }
         let said = labels.of(command);
         let labels = labels.packet(said);
-        let packet = Packet { kernel: KernelId(number), on: said.on, labels: labels.as_deref() };
+        let packet = Packet { kernel: KernelId(number), modules: said.on, labels: labels.as_deref() };
         let (start, end) = asked(&mut *table, &packet);
         match &mut done {
             Some(done) if launches => {

@@ -5,7 +5,7 @@
 //! slices do the same. If modules are so close that windows would be too short to be worth a barrier, the modules in a
 //! GPU, or all modules, share one partition.
 
-use crate::partition::{Hub, MachinePart, SplitComponents, layout, way_index};
+use crate::partition::{Hub, MachinePart, SplitComponents, layout, port_index};
 use std::sync::Arc;
 use tombolo_design::ModelInput;
 use tombolo_engine::Lookahead;
@@ -101,7 +101,7 @@ impl Cut {
         let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
         let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
         let (near, cross) = match GpuPort::distances(machine, layout) {
-            Some(apart) => (apart.modules, apart.ways),
+            Some(apart) => (apart.modules, apart.ports),
             None if topology.gpus > 1 => (Ps::NEVER, to_port + Ps(gpu_link.0 / 2)),
             None => (Ps::NEVER, Ps::NEVER),
         };
@@ -153,7 +153,7 @@ impl Cut {
                 ComponentKind::Module(module, _) => {
                     PartitionContents::Modules(ModuleId(module.0 / self.modules * self.modules))
                 }
-                ComponentKind::Way(gpu, way) => PartitionContents::Way(gpu, way),
+                ComponentKind::GpuPort(gpu, way) => PartitionContents::Way(gpu, way),
                 ComponentKind::Switch | ComponentKind::CommandProcessor | ComponentKind::Driver
                     if layout.modules == 1 =>
                 {
@@ -166,7 +166,7 @@ impl Cut {
             partition_contents.iter().position(|(_, other)| *other == contents).expect("each component has a partition")
                 as u16
         };
-        layout.places().into_iter().map(home).collect()
+        layout.kinds().into_iter().map(home).collect()
     }
 
     /// True if a module's component is in a separate partition.
@@ -237,7 +237,7 @@ impl Cut {
     ) -> Vec<MachinePart<C, D>> {
         let layout = layout(built);
         let places: Arc<[(ComponentKind, ComponentMark)]> =
-            layout.places().into_iter().map(|place| (place, ComponentMark::of(place))).collect();
+            layout.kinds().into_iter().map(|place| (place, ComponentMark::of(place))).collect();
         let (watch, mut hub) = (hub.watch.clone(), Some(hub));
         let (mut modules, mut ways) = (modules.into_iter(), ways.into_iter());
         let mut apart = Vec::new().into_iter();
@@ -257,15 +257,15 @@ impl Cut {
                 }
                 PartitionContents::Sms(..) | PartitionContents::Slices(..) => part.apart = apart.next(),
                 PartitionContents::Way(gpu, way) => {
-                    part.first_way = way_index(gpu, way);
-                    part.ways.extend(ways.next());
+                    part.first_port = port_index(gpu, way);
+                    part.ports.extend(ways.next());
                 }
                 PartitionContents::Hub => part.hub = hub.take(),
             }
             parts.push(part);
         }
         if self.whole {
-            parts[0].ways.extend(ways);
+            parts[0].ports.extend(ways);
         }
         parts
     }

@@ -157,7 +157,7 @@ impl LabelSource for LabelPackets {
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>)) {
         let said: &KernelLabels = self.labels.of(&self.program.commands()[index]);
         let labels = self.labels.packet(said);
-        then(&Packet { kernel, on: said.on, labels: labels.as_deref() });
+        then(&Packet { kernel, modules: said.on, labels: labels.as_deref() });
     }
 }
 

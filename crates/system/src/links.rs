@@ -41,14 +41,14 @@ pub(crate) fn ways(machine: &MachineConfig, layout: ComponentLayout, window: Opt
 /// The links in a run that has ended.
 pub(crate) struct RunLinks<'a, D: Contents> {
     fabric: &'a Fabric<D>,
-    /// GPU ports by GPU and [`Way`], if modelled as separate components.
+    /// GPU ports by GPU and [`Direction`], if modelled as separate components.
     ways: Vec<&'a GpuPort>,
 }
 
 impl<'a, D: Contents> RunLinks<'a, D> {
     /// Collects the links from all partitions in the machine.
     pub(crate) fn of<C: L2Design<D>>(parts: &'a [MachinePart<C, D>]) -> RunLinks<'a, D> {
-        RunLinks { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
+        RunLinks { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ports).collect() }
     }
 
     /// Counters for a GPU's link in one direction; a host in the fabric counts as a GPU.

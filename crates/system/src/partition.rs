@@ -61,7 +61,7 @@ impl<C: L2Design<D>, D: Contents> Hub<C, D> {
                 let beside = ((&self.protocol, &self.map), (&self.watch, &self.transfers));
                 self.command_processor.handle(event.message, beside.0, beside.1, out);
             }
-            ComponentKind::Module(..) | ComponentKind::Way(..) => panic!("the hub got an event of {place:?}"),
+            ComponentKind::Module(..) | ComponentKind::GpuPort(..) => panic!("the hub got an event of {place:?}"),
         }
     }
 }
@@ -90,9 +90,9 @@ pub struct MachinePart<C: L2Design<D>, D: Contents> {
     /// Components split off from their module into this partition.
     pub(crate) apart: Option<SplitComponents<C, D>>,
     /// Index of the first GPU port in the partition, numbered by [`way_index`].
-    pub(crate) first_way: usize,
-    /// The partition's GPU ports, by GPU and [`Way`], in ascending order from `first_way`.
-    pub ways: Vec<GpuPort>,
+    pub(crate) first_port: usize,
+    /// The partition's GPU ports, by GPU and [`Direction`], in ascending order from `first_way`.
+    pub ports: Vec<GpuPort>,
     watch: D::Probe,
     /// The hub; present in exactly one partition.
     pub hub: Option<Hub<C, D>>,
@@ -121,11 +121,11 @@ impl<C: L2Design<D>, D: Contents> Partition for MachinePart<C, D> {
                     self.modules[index].handle(unit, event, out);
                 }
             },
-            ComponentKind::Way(gpu, way) => {
+            ComponentKind::GpuPort(gpu, way) => {
                 self.watch.hub_event(event.time, place, &event.message);
                 match event.message {
                     Message::Cross { route, packet } => {
-                        self.ways[way_index(gpu, way) - self.first_way].cross(route, packet, out);
+                        self.ports[port_index(gpu, way) - self.first_port].cross(route, packet, out);
                     }
                     other => panic!("a way of {gpu} got {other:?}"),
                 }
@@ -179,8 +179,8 @@ impl<C: L2Design<D>, D: Contents> MachinePart<C, D> {
             first: 0,
             modules: Vec::new(),
             apart: None,
-            first_way: 0,
-            ways: Vec::new(),
+            first_port: 0,
+            ports: Vec::new(),
             watch,
             hub: None,
             digest: Digest::default(),
@@ -195,7 +195,7 @@ impl<C: L2Design<D>, D: Contents> MachinePart<C, D> {
 }
 
 /// Index for a GPU's port in direction `way`, among the ports of all GPUs.
-pub(crate) fn way_index(gpu: GpuId, way: Direction) -> usize {
+pub(crate) fn port_index(gpu: GpuId, way: Direction) -> usize {
     2 * usize::from(gpu.0) + way as usize
 }
 

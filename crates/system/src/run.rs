@@ -205,7 +205,7 @@ fn checked(spec: &RunSpec, broken: Broken) -> Result<RunRecord, RunError> {
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
-/// Runs a program with line contents chosen by the caller, and reports events to `watch`. `broken`: a rule broken on
+/// Runs a program with line contents chosen by the caller, and reports events to `probe`. `broken`: a rule broken on
 /// purpose.
 ///
 /// # Errors

@@ -97,7 +97,7 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
     /// Devices 0 to `count - 1`.
     ///
     /// # Panics
-    /// Panics if `count` is more than [`DeviceSet::MOST`].
+    /// Panics if `count` is more than [`DeviceSet::CAPACITY`].
     pub fn first(count: u8) -> DeviceSet<I, WORDS> {
         let count = usize::from(count);
         assert!(count <= Self::CAPACITY, "{count} devices in a set that tells {} apart", Self::CAPACITY);

@@ -78,7 +78,7 @@ impl BoundaryPlanner<'_> {
             let labels: Vec<Label<'_>> = kernels[number].iter().map(Structure::label).collect();
             let on = kernels[number].iter().flat_map(|structure| &structure.uses);
             let on = on.filter_map(|used| if let User::Module(module) = used.user { Some(module) } else { None });
-            let packet = Packet { kernel: KernelId(number as u32), on: on.collect(), labels: Some(&labels) };
+            let packet = Packet { kernel: KernelId(number as u32), modules: on.collect(), labels: Some(&labels) };
             Steps::of(&elision.launch(&packet, &mut |_| ()), layout, reach)
         };
         // No boundary precedes the first launch, therefore its steps are dropped.

@@ -112,7 +112,7 @@ pub struct BlockSlice<N: Nodes, D: Contents> {
     client: Client<N, D>,
     /// Home directory; present on the host only.
     home: Option<Home<N, D>>,
-    post: Mailbox<Envelope<MessageOf<N, D>>>,
+    mailbox: Mailbox<Envelope<MessageOf<N, D>>>,
     /// Number of letters sent.
     sent: u32,
     /// Latest arrival time among messages to this slice itself.
@@ -142,9 +142,9 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let flags = if grains > 0 { self.flags(block, here) } else { Vec::new() };
         let letter = MessageId { from: self.id, number: self.sent };
         self.sent = self.sent.wrapping_add(1);
-        self.post.send(letter, Envelope { message, flags });
+        self.mailbox.send(letter, Envelope { message, flags });
         let line = self.geometry.line(block, 0);
-        let packet = Packet::BlockMessage(BlockMessage { line, letter, class, grains, masks });
+        let packet = Packet::BlockMessage(BlockMessage { line, id: letter, class, grains, masks });
         if target == site.module {
             let at = departs.time().max(self.heard).max(here.out.now() + Ps(1));
             self.heard = at;
@@ -180,11 +180,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn receive(
         &mut self,
         source: ModuleId,
-        BlockMessage { line, letter, .. }: BlockMessage,
+        BlockMessage { line, id: letter, .. }: BlockMessage,
         ready: Ps,
         here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let Envelope { message, flags } = self.post.take(letter);
+        let Envelope { message, flags } = self.mailbox.take(letter);
         for shown in flags {
             here.flags_mut().learn_shown(shown);
         }
@@ -213,7 +213,7 @@ impl<N: Nodes, D: Contents> L2Slice<BlockDesign<N>, D> for BlockSlice<N, D> {
             geometry,
             client: Client::new(site, geometry),
             home: (site.layout.host() == Some(site.module)).then(|| Home::new(site)),
-            post: post.clone(),
+            mailbox: post.clone(),
             sent: 0,
             heard: Ps::ZERO,
             stats: BlockStats::default(),

@@ -21,13 +21,13 @@ pub struct BlockStats {
     pub home_waits: u64,
     /// Blocks requested by a GPU, counted on the host.
     pub requested_blocks: u64,
-    /// Requesting GPUs per block, summed over `wanted` blocks.
+    /// Requesting GPUs per block, summed over `requested_blocks`.
     pub requesting_gpus: u64,
     /// Messages without data.
     empty: u64,
     /// Inter-module traffic: number of messages without data, and data bytes in messages with data.
     between: (u64, u64),
-    /// Number of messages and data bytes, indexed by [`Class`].
+    /// Number of messages and data bytes, indexed by [`MessageClass`].
     classes: [(u64, u64); 4],
 }
 

@@ -74,7 +74,7 @@ pub enum IndexFunction {
     /// Line number modulo the set count, rotated by a hash computed over the quotient.
     #[default]
     Hashed,
-    /// Like [`Index::Hashed`], with a hash independent from the slice hash, for caches that hold only lines from some
+    /// Like [`IndexFunction::Hashed`], with a hash independent from the slice hash, for caches that hold only lines from some
     /// slices.
     HashedWithinSlices,
     /// Line number modulo the set count: the low bits if the count is a power of two.

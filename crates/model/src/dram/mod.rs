@@ -203,7 +203,7 @@ impl Bank {
         Some(RowInterval { at, state: RowState::Hit, column: self.opens[at].max(ready) })
     }
 
-    /// Opens `row` after everything scheduled in the bank, for an access in the event at `asked.now`.
+    /// Opens `row` after everything scheduled in the bank, for an access in the event at `asked.issued`.
     #[inline]
     fn open(&mut self, row: u64, asked: AccessTiming, config: &DramConfig, activations: &mut Calendar) -> RowInterval {
         let closed = self.rows[self.newest] == Bank::NONE;

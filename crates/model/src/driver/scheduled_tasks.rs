@@ -14,7 +14,7 @@ use tombolo_types::{ModuleId, Page, Ps};
 impl Driver {
     /// Starts the next errand if none is in progress. Errands run serially.
     pub(super) fn begin_errand<D: Contents>(&mut self, out: &mut Out<'_, D>) {
-        if self.errand.is_some() {
+        if self.task.is_some() {
             return;
         }
         let Some(mut errand) = self.errands.pop_front() else { return };
@@ -23,7 +23,7 @@ impl Driver {
         let copies = if errand.behind { &around.copies } else { &around.ahead };
         let others = if errand.behind { usize::from(around.stops_tracking) } else { around.moves.len() };
         errand.left += (copies.len() + others) as u32;
-        self.errand = Some(errand);
+        self.task = Some(errand);
         if errand.behind {
             if around.stops_tracking {
                 self.ask_accesses(out);
@@ -67,7 +67,7 @@ impl Driver {
         for page in pages {
             let accessed = self.accessed.get(&page).copied().unwrap_or_default();
             let modules = ModuleSet::first(self.layout.modules).difference(accessed);
-            self.errand.as_mut().expect("the program waits").left += 1;
+            self.task.as_mut().expect("the program waits").left += 1;
             let wish = ChangeReason::Leave { modules, ends: true };
             self.ask(self.asked(page, wish, ChangeOrigin::Schedule), out);
         }
@@ -85,7 +85,7 @@ impl Driver {
     ) {
         let schedule = Arc::clone(&self.schedule);
         let around = schedule.around(command as usize).expect("only what has something to do is asked for");
-        let errand = self.errand.get_or_insert(ScheduledTask { slot, command, behind: true, left: 1 });
+        let errand = self.task.get_or_insert(ScheduledTask { slot, command, behind: true, left: 1 });
         for &index in &around.copies {
             let copy = &schedule.copies[index as usize];
             if copy.from == module {
@@ -97,11 +97,11 @@ impl Driver {
     }
 
     pub(super) fn errand_part_done<D: Contents>(&mut self, out: &mut Out<'_, D>) {
-        let errand = self.errand.as_mut().expect("an errand is under way");
+        let errand = self.task.as_mut().expect("an errand is under way");
         errand.left -= 1;
         if errand.left == 0 {
             let slot = errand.slot;
-            self.errand = None;
+            self.task = None;
             let (id, to) = (self.layout.driver(), self.layout.command_processor());
             out.send(out.now() + Ps(1), id, to, Message::ScheduledTasksDone { slot });
             self.begin_errand(out);

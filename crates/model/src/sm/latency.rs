@@ -87,7 +87,7 @@ impl<D: Contents> Sm<D> {
     /// link latency if another module has replied. Returns an empty record if loads are not followed.
     #[inline]
     pub(super) fn load_latency<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> LoadLatency {
-        let FillMessage { register, mask, responder: by, time, .. } = *fill;
+        let FillMessage { register, mask, responder: by, latency: time, .. } = *fill;
         let stall = here.shared.stall_of(by);
         if !here.site.follows_loads() {
             return LoadLatency { served: LoadServer::L1, stall, legs: Legs::default(), whole: 0 };

@@ -531,5 +531,5 @@ pub struct FillMessage<D> {
     /// Module that replied.
     pub responder: ModuleId,
     /// Latency record, from the request's arrival at a slice in the module.
-    pub time: ReplyLatency,
+    pub latency: ReplyLatency,
 }

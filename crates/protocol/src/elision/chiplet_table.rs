@@ -14,11 +14,11 @@
 //! once, for which the figure has no row; either order leads to lost or stale lines. A launch is therefore decided
 //! in three passes over all rows:
 //!
-//! 1. [`State::invalidation`] and [`State::flush`]: the requested operations, from the states before the launch.
-//! 2. [`State::invalidated`], then [`State::flushed`]: the effect of an operation on a chiplet's L2, for all its
+//! 1. [`StructureState::invalidation`] and [`StructureState::flush`]: the requested operations, from the states before the launch.
+//! 2. [`StructureState::invalidated`], then [`StructureState::flushed`]: the effect of an operation on a chiplet's L2, for all its
 //!    rows. Only an invalidation leads to Not Present, and the row then forgets its range (III-C says a release
 //!    does so too; III-B says that a release leaves clean copies).
-//! 3. [`State::launched`]: the effect of the launch itself:
+//! 3. [`StructureState::launched`]: the effect of the launch itself:
 //!
 //! | local \ remote | none, or R | R/W |
 //! | --- | --- | --- |

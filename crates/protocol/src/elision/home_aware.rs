@@ -4,7 +4,7 @@
 //! its own L2. For a module's row, only the part homed at the module matters: a halo read across modules makes no
 //! copy stale. States and passes match [`super::chiplet_table`].
 //!
-//! Sound only under a coherence protocol with this property: [`Holds::Own`].
+//! Sound only under a coherence protocol with this property: [`RetainedLines::Own`].
 
 use super::table::{CoherenceTable, LineHolders, TableConfig};
 use super::{Account, BoundaryOperations, BrokenElision, Elision, KernelId, Packet, RetainedLines};

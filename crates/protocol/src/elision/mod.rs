@@ -1,7 +1,7 @@
 //! Kernel-boundary elision: selection of the modules whose L2s are invalidated and flushed when a kernel is
 //! launched.
 //!
-//! Only values appear here: a table and a launch produce a [`Boundary`]. Time, messages and acknowledgments belong
+//! Only values appear here: a table and a launch produce a [`BoundaryOperations`]. Time, messages and acknowledgments belong
 //! to the host, which at a launch
 //! 1. invalidates the L2s that the boundary names with [`InvalidationTurn::BeforeFlushes`]. An invalidation drops each
 //!    line's clean bytes and keeps its dirty bytes.
@@ -92,7 +92,7 @@ pub struct Packet<'a> {
     /// The launch.
     pub kernel: KernelId,
     /// The modules it runs on; empty for the host.
-    pub on: ModuleSet,
+    pub modules: ModuleSet,
     /// A label for each accessed structure; `None` without labels: the launch may access anything.
     pub labels: Option<&'a [Label<'a>]>,
 }

@@ -65,7 +65,7 @@ impl Elision for Never {
             ReleaseTime::EndThenLaunch => None,
             ReleaseTime::Launch => Some(Extent::Cache),
         };
-        let on = packet.on;
+        let on = packet.modules;
         let invalidates = |module| match self.when {
             ReleaseTime::EndThenLaunch => on.contains(module),
             ReleaseTime::Launch => !on.is_empty(),
@@ -75,7 +75,7 @@ impl Elision for Never {
             flush: flush.clone(),
             turn: if busy.contains(module) { InvalidationTurn::AfterFlushes } else { InvalidationTurn::BeforeFlushes },
         });
-        self.running.push((packet.kernel, packet.on));
+        self.running.push((packet.kernel, packet.modules));
         boundary
     }
 

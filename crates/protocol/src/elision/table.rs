@@ -126,14 +126,14 @@ impl CoherenceTable {
         }
         self.report(&findings, why);
         self.remove_empty_rows();
-        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: Some(touches) });
+        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.modules, touches: Some(touches) });
         boundary
     }
 
     /// The boundary before a kernel without labels is enabled, which may access anything.
     fn launch_unlabelled(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         if self.broken == Some(BrokenElision::UnlabelledDoesNothing) {
-            self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: Some(Vec::new()) });
+            self.running.push(RunningKernel { kernel: packet.kernel, on: packet.modules, touches: Some(Vec::new()) });
             return BoundaryOperations::nothing(self.modules);
         }
         let every = |module| L2Operation {
@@ -150,7 +150,7 @@ impl CoherenceTable {
         self.perform(&boundary, &findings);
         self.forget_idle_rows();
         self.untracked = ModuleSet::first(self.modules);
-        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: None });
+        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.modules, touches: None });
         self.transition(&[]);
         self.report(&findings, why);
         self.remove_empty_rows();

@@ -57,7 +57,7 @@ impl Kernel {
     /// Passes the packet for the kernel's launch to `then`.
     pub(crate) fn with_packet<T>(&self, kernel: KernelId, then: impl FnOnce(&Packet<'_>) -> T) -> T {
         let labels: Option<Vec<Label<'_>>> = self.labels.as_ref().map(|labels| labels.iter().map(of).collect());
-        then(&Packet { kernel, on: self.on(), labels: labels.as_deref() })
+        then(&Packet { kernel, modules: self.on(), labels: labels.as_deref() })
     }
 
     /// True if either kernel writes a grain that the other kernel accesses.

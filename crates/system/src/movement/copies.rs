@@ -3,8 +3,8 @@
 //!
 //! | copied | ranges for a sender and a target, one call each |
 //! | --- | --- |
-//! | [`Copied::Hull`] | in each array, from the first to the last line that the sender wrote in the kernel |
-//! | [`Copied::Needed`] | ranges that the target reads later, before any user writes these bytes again; two ranges in one array or run are joined if carrying the gap takes less time than a call ([`Movement::carrying`]) |
+//! | [`CopyContents::Hull`] | in each array, from the first to the last line that the sender wrote in the kernel |
+//! | [`CopyContents::Needed`] | ranges that the target reads later, before any user writes these bytes again; two ranges in one array or run are joined if carrying the gap takes less time than a call ([`Movement::carrying`]) |
 //!
 //! For lines outside every array, runs of pages are treated like arrays. A sender serves all targets in turn, starting
 //! with the next module, so that each sender begins with a different target. Data that no remote module reads stays at

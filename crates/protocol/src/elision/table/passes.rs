@@ -213,7 +213,7 @@ fn reaches(extent: Option<&Extent>, asked: DecisionReason, broken: Option<Broken
     }
 }
 
-/// [`State::flushed`] with broken rules applied.
+/// [`StructureState::flushed`] with broken rules applied.
 fn flushed(state: StructureState, broken: Option<BrokenElision>) -> StructureState {
     match broken {
         Some(BrokenElision::ReleaseSetsNotPresent) if state.is_dirty() => StructureState::NotPresent,
@@ -221,7 +221,7 @@ fn flushed(state: StructureState, broken: Option<BrokenElision>) -> StructureSta
     }
 }
 
-/// [`State::launched`] with broken rules applied.
+/// [`StructureState::launched`] with broken rules applied.
 fn launched(
     state: StructureState,
     local: Option<AccessMode>,

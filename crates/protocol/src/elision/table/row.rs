@@ -8,7 +8,7 @@ use tombolo_types::ModuleId;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct TableCell {
     pub(super) state: StructureState,
-    /// Empty if the state is [`State::NotPresent`].
+    /// Empty if the state is [`StructureState::NotPresent`].
     pub(super) lines: LineSet,
 }
 
