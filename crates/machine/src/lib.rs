@@ -55,5 +55,5 @@ pub use error::ConfigError;
 pub use machine::MachineConfig;
 pub use quantity::{Fraction, ValueForm};
 pub use resolved::ResolvedValue;
-pub use scale::Scale;
+pub use scale::MachineScale;
 pub use section::Key;

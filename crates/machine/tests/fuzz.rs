@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
-use tombolo_machine::{Description, MachineConfig, Scale};
+use tombolo_machine::{Description, MachineConfig, MachineScale};
 
 const MACHINES: [&str; 3] = [
     include_str!("../presets/machines/hmg-4x4.toml"),
@@ -112,7 +112,7 @@ proptest! {
             Ok(machine) => {
                 serde_json::to_string(&machine).unwrap();
                 let smallest = machine.allowed_scales()[0];
-                for scale in [smallest, Scale::new(1, 2).unwrap(), Scale::FULL] {
+                for scale in [smallest, MachineScale::new(1, 2).unwrap(), MachineScale::FULL] {
                     if let Err(error) = machine.scaled(scale) {
                         prop_assert!(!error.to_string().is_empty());
                     }

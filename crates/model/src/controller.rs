@@ -97,12 +97,12 @@ pub struct Controller {
 
 /// Tells the driver which pages the module has accessed; the pages are no longer tracked afterwards.
 fn report_accesses<C: L2Design<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
-    let (module, driver) = (parts.site.module, parts.site.layout.driver());
-    let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
+    let (module, driver) = (parts.config.module, parts.config.layout.driver());
+    let at = parts.out.now() + crate::convert::host_latency(&parts.config.machine);
     for pages in PageRun::all(parts.slice_side.take_accessed()) {
         parts.out.send(at, id, driver, Message::Accessed { pages, module });
     }
-    parts.out.send(at, id, driver, Message::AccessesTold);
+    parts.out.send(at, id, driver, Message::AccessesReported);
 }
 
 /// Stores `value` in the first free slot of a slab; returns the slot's index.
@@ -137,7 +137,7 @@ impl Controller {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync((sm, warp), kind, scope, parts),
             Message::Phase { slot, action, extent, counted } => {
-                let collector = parts.site.layout.command_processor();
+                let collector = parts.config.layout.command_processor();
                 self.act(PhaseWork { action, extent, counted }, PhaseWaiter::new(collector, slot.0.into()), parts);
             }
             Message::Acknowledged { pool, ticket } => {
@@ -153,7 +153,7 @@ impl Controller {
             Message::AskAccesses => report_accesses(self.id, parts),
             Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {
-                let rate = crate::convert::incoming(&parts.site.machine, lanes);
+                let rate = crate::convert::incoming(&parts.config.machine, lanes);
                 parts.uncore.ways.set_incoming(rate);
             }
             Message::Launch { command, launch, slot } => {
@@ -163,7 +163,7 @@ impl Controller {
             Message::KernelBegins { slot, launch } => parts.send_to_groups(self.id, Message::Begin { slot, launch }),
             Message::CtaEnded { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
             Message::CtaDrained { slot } => self.dispatcher.drained(slot, parts),
-            other => panic!("{}: a controller got {other:?}", parts.site.module),
+            other => panic!("{}: a controller got {other:?}", parts.config.module),
         }
     }
 
@@ -198,7 +198,7 @@ impl Controller {
         number: u32,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
-        let driver = parts.site.layout.driver();
+        let driver = parts.config.layout.driver();
         parts.uncore.stats.phases += u64::from(pages.count() - 1);
         self.act(PhaseWork::whole(Action::AwaitStores), PhaseWaiter::new(driver, number), parts);
     }
@@ -216,7 +216,7 @@ impl Controller {
             }
             Packet::PhaseDone { collection } => self.acted(collection, parts),
             Packet::AtomicResult { .. } | Packet::Answer { .. } => self.pass_on(packet, ready, parts),
-            other => panic!("{}: a controller got {other:?}", parts.site.module),
+            other => panic!("{}: a controller got {other:?}", parts.config.module),
         }
     }
 
@@ -226,7 +226,7 @@ impl Controller {
         match packet {
             Packet::AtomicResult { origin, line, data, by } => {
                 self.answered(line, parts);
-                let old = Message::AtomicResult { warp: origin.warp, result: origin.result, data, by };
+                let old = Message::AtomicResult { warp: origin.warp, result: origin.result, data, responder: by };
                 parts.as_slice(self.id, line).deliver(departs, origin.sm, 1, |_| old);
             }
             Packet::Answer { sm, register, line, mask, data, seen, by, inside } => {
@@ -235,10 +235,10 @@ impl Controller {
                     let crossbar = short(at.saturating_sub(ready));
                     let time =
                         D::Note::of(ReplyLatency { inside: inside.read().into(), crossbar, ..ReplyLatency::default() });
-                    Message::Fill { register, line, mask, data, seen, by, time }
+                    Message::Fill { register, line, mask, data, seen, responder: by, latency: time }
                 });
             }
-            other => panic!("{}: no SM waits for {other:?}", parts.site.module),
+            other => panic!("{}: no SM waits for {other:?}", parts.config.module),
         }
     }
 
@@ -260,12 +260,12 @@ impl Controller {
         scope: Scope,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
-        let protocol = &parts.site.protocol;
+        let protocol = &parts.config.protocol;
         let plan = match kind {
             SyncKind::Acquire => protocol.acquire(Sync::Thread(scope)),
             SyncKind::Release => protocol.release(Sync::Thread(scope)),
         };
-        let collector = Collector::new(plan, parts.site.module);
+        let collector = Collector::new(plan, parts.config.module);
         let collection = store_in_slab(&mut self.collections, RunningPlan { collector, sm, warp });
         self.begin_phase(collection, parts);
     }
@@ -275,16 +275,16 @@ impl Controller {
         let entry = &mut self.collections[collection as usize];
         let RunningPlan { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
         let mut members = Vec::new();
-        if !collector.begin_phase(&parts.site.map, |member, action| members.push((member, action))) {
-            let to = parts.site.layout.sm(parts.site.module, *sm);
-            let at = parts.out.now() + parts.site.machine.crossbar.latency.max(Ps(1));
+        if !collector.begin_phase(&parts.config.map, |member, action| members.push((member, action))) {
+            let to = parts.config.layout.sm(parts.config.module, *sm);
+            let at = parts.out.now() + parts.config.machine.crossbar.latency.max(Ps(1));
             parts.out.send(at, self.id, to, Message::Synced { warp: *warp });
             *entry = None;
             return;
         }
         let (mut own, now) = (None, Departure::at(parts.out.now()));
         for (member, action) in members {
-            if member == parts.site.module {
+            if member == parts.config.module {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
@@ -313,7 +313,7 @@ impl Controller {
             parts.uncore.stats.bulk_invalidations += 1;
         }
         let now = parts.out.now();
-        if !C::Slice::is_walked(&parts.site.protocol, action) {
+        if !C::Slice::is_walked(&parts.config.protocol, action) {
             return self.answer_when_taken(action, waiter, now, parts);
         }
         let missing = parts.groups();
@@ -384,13 +384,13 @@ impl Controller {
 
     /// Replies to every waiter for a completed drain in one pool.
     fn finish<C: L2Design<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
-        while let Some(asker) = parts.uncore.drains.pop_drained(pool) {
-            match asker {
+        while let Some(waiter) = parts.uncore.drains.pop_drained(pool) {
+            match waiter {
                 DrainWaiter::Join(join) => self.part_done(join, parts),
                 DrainWaiter::Home { module, ticket, ready } => {
-                    let at = ready.max(parts.out.now()) + parts.site.notice_latency(module);
+                    let at = ready.max(parts.out.now()) + parts.config.notice_latency(module);
                     let taken = Message::Acknowledged { pool: Pool::InvalidationsBeyond, ticket };
-                    parts.out.send(at, self.id, parts.site.layout.controller(module), taken);
+                    parts.out.send(at, self.id, parts.config.layout.controller(module), taken);
                 }
             }
         }
@@ -415,16 +415,16 @@ impl Controller {
         let PhaseWaiter { collector, collection, lost } = waiter;
         if collector == self.id {
             self.acted(collection, parts);
-        } else if collector == parts.site.layout.command_processor() {
+        } else if collector == parts.config.layout.command_processor() {
             let at = parts.to_command_processor(over);
-            let done = Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost };
+            let done = Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.config.module, lost };
             parts.out.send(at, self.id, collector, done);
-        } else if collector == parts.site.layout.driver() {
+        } else if collector == parts.config.layout.driver() {
             let pages = parts.sm_side.shared.pages.drained(collection);
             page_moves::answer(pages, parts.out.now(), parts);
         } else {
             let now = Departure::at(parts.out.now());
-            let module = ModuleId((collector.0 / parts.site.layout.stride()) as u8);
+            let module = ModuleId((collector.0 / parts.config.layout.stride()) as u8);
             parts.at_uncore(self.id).send(now, module, Packet::PhaseDone { collection });
         }
     }

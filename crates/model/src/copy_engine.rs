@@ -75,18 +75,18 @@ pub struct CopyEngine {
 
 impl CopyEngine {
     /// An idle engine.
-    pub fn new<C, D: Contents>(site: &ModuleConfig<C, D>) -> CopyEngine {
-        let (machine, layout) = (&site.machine, site.layout);
+    pub fn new<C, D: Contents>(config: &ModuleConfig<C, D>) -> CopyEngine {
+        let (machine, layout) = (&config.machine, config.layout);
         let lane = |rate| CopyLane { jobs: VecDeque::new(), running: None, link: Serializer::new(rate) };
         let to_host = || lane(crate::convert::host_rate(machine));
-        let (host, of_host) = (layout.host(), layout.host() == Some(site.module));
+        let (host, of_host) = (layout.host(), layout.host() == Some(config.module));
         let lanes = if of_host {
             vec![to_host(); usize::from(layout.modules)]
         } else {
             [lane(machine.gpu_link.rate)].into_iter().chain(host.map(|_| to_host())).collect()
         };
         CopyEngine {
-            id: layout.copy_engine(site.module),
+            id: layout.copy_engine(config.module),
             lanes,
             host,
             of_host,
@@ -113,7 +113,7 @@ impl CopyEngine {
             }
             Message::CopyOn { lane } => self.go_on(lane, parts),
             Message::TakePage { page } => self.take_page(page, parts),
-            other => panic!("{}: a copy engine got {other:?}", parts.site.module),
+            other => panic!("{}: a copy engine got {other:?}", parts.config.module),
         }
     }
 
@@ -134,14 +134,14 @@ impl CopyEngine {
         let Some(job) = lane.jobs.pop_front() else { return };
         let (first, end, call) = match job.copy {
             CopyName::Page(page) => {
-                let mut lines = parts.site.map.page_lines(page);
+                let mut lines = parts.config.map.page_lines(page);
                 let first = lines.next().expect("a page has a line");
                 (first, Line(first.0 + 1 + lines.count() as u64), Ps(1))
             }
             CopyName::Listed(index) => {
-                let PeerCopy { lines, continues, .. } = parts.site.schedule.copies[index as usize];
+                let PeerCopy { lines, continues, .. } = parts.config.schedule.copies[index as usize];
                 self.stats.calls += u64::from(!continues);
-                let call = if continues { Ps::ZERO } else { parts.site.machine.copy.call };
+                let call = if continues { Ps::ZERO } else { parts.config.machine.copy.call };
                 (lines.first, lines.end, call.max(Ps(1)))
             }
         };
@@ -158,8 +158,8 @@ impl CopyEngine {
         let (now, next) = (parts.out.now(), Line(first.0 + lines));
         let is_last = next == end;
         let ready = self.read(copy, to, first..next, parts);
-        self.count(copy, lines * parts.site.machine.line.bytes());
-        let bytes = parts.site.packet_sizes.copied(lines);
+        self.count(copy, lines * parts.config.machine.line.bytes());
+        let bytes = parts.config.packet_sizes.copied(lines);
         let left = match to {
             Some(to) => {
                 let chunk = Packet::Chunk(Chunk { copy, first, lines: lines as u16, is_last });
@@ -193,7 +193,7 @@ impl CopyEngine {
         let (now, mut load) = (parts.out.now(), SideData::default());
         let mut ready = now;
         for line in (lines.start.0..lines.end.0).map(Line) {
-            let slice = parts.site.map.slice(line);
+            let slice = parts.config.map.slice(line);
             let found = parts.at_slice(slice, |slice, here| slice.read_for_copy(line, here));
             let mut data = parts.as_slice(self.id, line).shared.memory.read(line);
             if let Some((valid, held, _)) = found {
@@ -210,8 +210,8 @@ impl CopyEngine {
             }
         }
         match (copy, to) {
-            (CopyName::Page(page), None) => parts.site.sideband.keep(page, load),
-            (CopyName::Page(_) | CopyName::Listed(_), _) => parts.site.sideband.load(copy, lines.start, load),
+            (CopyName::Page(page), None) => parts.config.sideband.keep(page, load),
+            (CopyName::Page(_) | CopyName::Listed(_), _) => parts.config.sideband.load(copy, lines.start, load),
         }
         ready
     }
@@ -226,7 +226,7 @@ impl CopyEngine {
     /// A chunk for this module has arrived, complete at `ready`.
     pub fn arrive<C: L2Design<D>, D: Contents>(&mut self, chunk: Chunk, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let Chunk { copy, first, lines, is_last } = chunk;
-        let load = parts.site.sideband.unload(copy, first);
+        let load = parts.config.sideband.unload(copy, first);
         self.store((first, u64::from(lines)), load, ready, parts);
         if is_last {
             self.done(copy, self.taken, parts);
@@ -235,10 +235,10 @@ impl CopyEngine {
 
     /// A page arrives from the host.
     fn take_page<C: L2Design<D>, D: Contents>(&mut self, page: Page, parts: &mut Parts<'_, '_, C, D>) {
-        let lines: Vec<Line> = parts.site.map.page_lines(page).collect();
+        let lines: Vec<Line> = parts.config.map.page_lines(page).collect();
         let count = lines.len() as u64;
-        let ready = self.from_host.send(parts.out.now(), parts.site.packet_sizes.copied(count));
-        self.store((lines[0], count), parts.site.sideband.give(page), ready, parts);
+        let ready = self.from_host.send(parts.out.now(), parts.config.packet_sizes.copied(count));
+        self.store((lines[0], count), parts.config.sideband.give(page), ready, parts);
         self.done(CopyName::Page(page), self.taken, parts);
     }
 
@@ -252,7 +252,7 @@ impl CopyEngine {
     ) {
         let lines = || (first.0..first.0 + count).map(Line);
         for line in lines() {
-            let slice = parts.site.map.slice(line);
+            let slice = parts.config.map.slice(line);
             parts.at_slice(slice, |slice, here| slice.overwrite_by_copy(line, here));
         }
         for (line, mask, data) in load.lines {
@@ -269,8 +269,8 @@ impl CopyEngine {
 
     /// Notifies the driver that a copy is completely in memory at `at`.
     fn done<C: L2Design<D>, D: Contents>(&self, copy: CopyName, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
-        let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
-        parts.out.send(at, self.id, parts.site.layout.driver(), Message::Copied { copy });
+        let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.config.machine);
+        parts.out.send(at, self.id, parts.config.layout.driver(), Message::Copied { copy });
     }
 }
 
@@ -278,6 +278,6 @@ impl CopyEngine {
 fn carried<C: L2Design<D>, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
     match copy {
         CopyName::Page(_) => Mask::ALL,
-        CopyName::Listed(index) => parts.site.schedule.copies[index as usize].written.mask(line),
+        CopyName::Listed(index) => parts.config.schedule.copies[index as usize].written.mask(line),
     }
 }

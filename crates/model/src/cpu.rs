@@ -140,7 +140,7 @@ impl Cpu {
             }
             Message::Fill { register, line, mask, data, .. } => {
                 let name = register.number();
-                here.site.probe.loaded(here.out.now(), self.core, name, line, mask, data);
+                here.config.probe.loaded(here.out.now(), self.core, name, line, mask, data);
                 let missing = &mut self.missing[usize::from(name)];
                 *missing = *missing & !mask;
                 if missing.is_empty() {
@@ -159,7 +159,7 @@ impl Cpu {
         let run = HostRun { work, start, first_load: None, end: start, accesses: left.len() as u64 };
         assert!(self.running.is_none(), "the host program does one thing at a time");
         self.running = Some(RunningWork { slot, run, left });
-        here.site.probe.host(self.core);
+        here.config.probe.host(self.core);
         self.issue(here);
     }
 
@@ -197,20 +197,20 @@ impl Cpu {
 
     /// True if the host may not make an access: the core then parks until the page is mapped, and notifies the driver.
     fn faults<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) -> bool {
-        let (map, module) = (&here.site.map, here.site.module);
+        let (map, module) = (&here.config.map, here.config.module);
         let wanted = match access.kind {
             HostAccessKind::Read => AttemptedAccess::Load,
             HostAccessKind::Write => AttemptedAccess::SystemStore,
         };
-        if map.allows(module, here.site.paging, access.line, wanted) {
+        if map.allows(module, here.config.paging, access.line, wanted) {
             return false;
         }
         let page = map.page(access.line);
         self.is_parked = true;
         here.shared.pages.park(page, (SmId(0), 0));
         if here.shared.pages.ask(page, wanted) {
-            let at = here.out.now() + crate::convert::host_latency(&here.site.machine);
-            here.out.send(at, self.id, here.site.layout.driver(), Message::Fault { page, module, wanted });
+            let at = here.out.now() + crate::convert::host_latency(&here.config.machine);
+            here.out.send(at, self.id, here.config.layout.driver(), Message::Fault { page, module, wanted });
         }
         true
     }
@@ -231,7 +231,7 @@ impl Cpu {
         if self.outstanding > 0 {
             return;
         }
-        let controller = here.site.layout.controller(here.site.module);
+        let controller = here.config.layout.controller(here.config.module);
         for pages in self.unmapped.drain(..) {
             here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { pages });
         }
@@ -239,7 +239,7 @@ impl Cpu {
 
     fn send<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) {
         let HostAccess { line, mask, kind } = access;
-        let (watch, scope) = (&here.site.probe, ON_HOST.scope);
+        let (probe, scope) = (&here.config.probe, ON_HOST.scope);
         let result = match kind {
             HostAccessKind::Read => self.free.pop().expect("as many names as outstanding accesses"),
             HostAccessKind::Write => 0,
@@ -247,16 +247,16 @@ impl Cpu {
         let register = EntryId::numbered(result);
         let request = match kind {
             HostAccessKind::Read => {
-                watch.load(self.core, result);
+                probe.load(self.core, result);
                 self.missing[usize::from(result)] = mask;
                 Request::Read { mask, scope }
             }
             HostAccessKind::Write => {
-                let data = watch.store(self.core, line, mask, Flag::NONE);
+                let data = probe.store(self.core, line, mask, Flag::NONE);
                 Request::Write { mask, scope, data, tracked: true }
             }
         };
-        let origin = ReplyDestination { module: here.site.module, sm: SmId(0), warp: 0, result, register };
+        let origin = ReplyDestination { module: here.config.module, sm: SmId(0), warp: 0, result, register };
         let tickets = Tickets { hop: Generation::default(), ..Tickets::default() };
         let body = LineRequest {
             line,
@@ -267,7 +267,7 @@ impl Cpu {
             requester_mshr: register,
             is_published: false,
         };
-        let to = here.site.layout.slice(here.site.module, here.site.map.slice(line));
+        let to = here.config.layout.slice(here.config.module, here.config.map.slice(line));
         here.out.send(here.out.now() + Ps(1), self.id, to, Message::Local(body));
     }
 
@@ -289,7 +289,7 @@ impl Cpu {
     fn end<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         let Some(RunningWork { slot, run, .. }) = self.running.take() else { return };
         self.done.push(run);
-        let at = here.out.now() + crate::convert::host_latency(&here.site.machine);
-        here.out.send(at, self.id, here.site.layout.command_processor(), Message::Due { slot });
+        let at = here.out.now() + crate::convert::host_latency(&here.config.machine);
+        here.out.send(at, self.id, here.config.layout.command_processor(), Message::Due { slot });
     }
 }

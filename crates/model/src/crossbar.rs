@@ -60,7 +60,7 @@ impl<D: Contents> SmPort<D> {
 
 /// Adds the delay `by` to the reply's recorded crossbar latency.
 fn held_up<D: Contents>(mut message: Message<D>, by: Ps) -> Message<D> {
-    if let Message::Fill { time, .. } = &mut message {
+    if let Message::Fill { latency: time, .. } = &mut message {
         let noted = time.read();
         *time = D::Note::of(ReplyLatency { crossbar: noted.crossbar.saturating_add(short(by)), ..noted });
     }
@@ -97,7 +97,8 @@ impl Deliveries {
 mod tests {
     use super::*;
 
-    const OLD: Message<()> = Message::AtomicResult { warp: 0, result: 0, data: (), by: tombolo_types::ModuleId(0) };
+    const OLD: Message<()> =
+        Message::AtomicResult { warp: 0, result: 0, data: (), responder: tombolo_types::ModuleId(0) };
 
     /// A port that passes ten bytes per nanosecond.
     fn port() -> SmPort<()> {

@@ -108,8 +108,8 @@ impl Dispatcher {
         KernelLaunch { command, launch, slot }: KernelLaunch,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
-        let (site, now) = (parts.site, parts.out.now());
-        site.probe.kernel(launch, slot);
+        let (config, now) = (parts.config, parts.out.now());
+        config.probe.kernel(launch, slot);
         let queued = if parts.uncore.ways.is_fixed() { Ps::ZERO } else { parts.slice_side.queued_until(now) };
         parts.uncore.begin_kernel(now, queued);
         parts.update_l1_ways();
@@ -121,9 +121,9 @@ impl Dispatcher {
         let info = &self.program.kernels()[index as usize];
         let share = self
             .cut
-            .share(info, on, site.module, MachineShape::of(&site.machine))
+            .share(info, on, config.module, MachineShape::of(&config.machine))
             .expect("it is launched where it runs");
-        let needs = SmResources::of_cta(&site.machine, info, self.program.warp_width());
+        let needs = SmResources::of_cta(&config.machine, info, self.program.warp_width());
         if self.kernels.is_empty() {
             self.dispatch_at = now;
         }
@@ -197,12 +197,12 @@ impl Dispatcher {
         kernel.draining += 1;
         free.take(&kernel.needs);
         let at = self.dispatch_at.max(parts.out.now());
-        self.dispatch_at = at + parts.site.machine.host.dispatch_interval;
+        self.dispatch_at = at + parts.config.machine.host.dispatch_interval;
         let at = parts.to_sm(at);
         let quarter = (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize;
         self.paces[kernel.launch as usize].start(at, quarter);
         kernel.started += 1;
-        parts.out.send(at, self.id, parts.site.layout.sm(parts.site.module, sm), start);
+        parts.out.send(at, self.id, parts.config.layout.sm(parts.config.module, sm), start);
         true
     }
 
@@ -215,8 +215,8 @@ impl Dispatcher {
             self.paces[launch as usize].drain((ctas > 0).then_some(over));
             parts.uncore.end_kernel(parts.out.now(), self.kernels.is_empty());
             let at = parts.to_command_processor(over);
-            let done = Message::KernelDone { module: parts.site.module, slot };
-            parts.out.send(at, self.id, parts.site.layout.command_processor(), done);
+            let done = Message::KernelDone { module: parts.config.module, slot };
+            parts.out.send(at, self.id, parts.config.layout.command_processor(), done);
         }
     }
 }

@@ -83,7 +83,7 @@ struct RunningChange {
 #[derive(Clone, Copy, Debug)]
 struct ChangeRequest {
     page: Page,
-    wish: ChangeReason,
+    reason: ChangeReason,
     cause: ChangeOrigin,
     /// Location of the page when the request was made.
     then: Residence,
@@ -161,8 +161,8 @@ pub struct Driver {
     accessed: FxHashMap<Page, ModuleSet>,
     /// Number of modules whose access report is missing.
     missing_reports: u8,
-    /// Errands waiting for the current errand or for these reports.
-    errands: VecDeque<ScheduledTask>,
+    /// Tasks waiting for the current task or for these reports.
+    tasks: VecDeque<ScheduledTask>,
     /// Orders collected while an event is handled.
     orders: Orders,
     /// Counters.
@@ -196,7 +196,7 @@ impl Driver {
             task: None,
             accessed: FxHashMap::default(),
             missing_reports: 0,
-            errands: VecDeque::new(),
+            tasks: VecDeque::new(),
             orders: Orders::new(layout.all_modules()),
             stats: PagingStats::default(),
         };
@@ -269,29 +269,29 @@ impl Driver {
             Message::Fault { page, module, wanted } => {
                 self.stats.faults += 1;
                 self.stats.host_faults += u64::from(self.layout.host() == Some(module));
-                let asked = self.asked(page, ChangeReason::Fault { module, wanted }, ChangeOrigin::Fault);
-                self.faults.push_back(asked);
+                let request = self.request_change(page, ChangeReason::Fault { module, wanted }, ChangeOrigin::Fault);
+                self.faults.push_back(request);
                 self.serve(out);
             }
             Message::Serviced => self.take_batch(out),
             Message::Accessed { pages, module } => {
                 pages.pages().for_each(|page| self.accessed.entry(page).or_default().add(module));
             }
-            Message::AccessesTold => self.accesses_told(out),
+            Message::AccessesReported => self.accesses_reported(out),
             Message::TrackingEnds => self.end_tracking(out),
             Message::Shootdown { pages } => pages.pages().for_each(|page| self.unmap(page)),
             Message::PagingDone { pages } => pages.pages().for_each(|page| self.part_done(page, out)),
             Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
             Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
-            Message::Sends { slot, command, module } => self.send_part((slot, command), module, out),
+            Message::ModuleTransfers { slot, command, module } => self.send_part((slot, command), module, out),
             Message::ScheduledTasks { slot, command, behind: true } if self.schedule.overlaps => {
-                // All parts have been requested; the errand waits only for this message and the operations in flight.
-                assert!(self.task.is_some_and(|errand| (errand.slot, errand.command) == (slot, command)), "its parts");
+                // All parts have been requested; the task waits only for this message and the operations in flight.
+                assert!(self.task.is_some_and(|task| (task.slot, task.command) == (slot, command)), "its parts");
                 self.errand_part_done(out);
             }
             Message::ScheduledTasks { slot, command, behind } => {
-                // The extra count keeps the errand open until all operations have begun.
-                self.errands.push_back(ScheduledTask { slot, command, behind, left: 1 });
+                // The extra count keeps the task open until all operations have begun.
+                self.tasks.push_back(ScheduledTask { slot, command, behind, left: 1 });
                 self.begin_errand(out);
             }
             other => panic!("the driver got {other:?}"),
@@ -309,7 +309,7 @@ impl Driver {
             let step = running.change.step(running.step);
             format!("the driver: {page:?} lacks {} parts of {step:?}", running.missing)
         });
-        let crowded = self.crowded.iter().map(|asked| format!("the driver: {:?} waits for room", asked.page));
+        let crowded = self.crowded.iter().map(|request| format!("the driver: {:?} waits for room", request.page));
         changes.chain(crowded)
     }
 
@@ -332,7 +332,7 @@ impl Driver {
         let count = self.faults.len().min(self.costs.batch as usize);
         for fault in self.faults.drain(..count).collect::<Vec<_>>() {
             self.batch += 1;
-            self.ask(fault, out);
+            self.begin_change(fault, out);
         }
         self.batch_part_done(out);
     }
@@ -348,15 +348,15 @@ impl Driver {
 
     /// Begins a change. If another change to the page is in progress, the request is queued again as a fault, or behind
     /// this change.
-    fn ask<D: Contents>(&mut self, asked: ChangeRequest, out: &mut Out<'_, D>) {
-        let ChangeRequest { page, wish, cause, then } = asked;
+    fn begin_change<D: Contents>(&mut self, request: ChangeRequest, out: &mut Out<'_, D>) {
+        let ChangeRequest { page, reason: wish, cause, then } = request;
         if self.running.contains_key(&page) {
             match cause {
                 ChangeOrigin::Fault => {
-                    self.faults.push_back(asked);
+                    self.faults.push_back(request);
                     self.batch_part_done(out);
                 }
-                ChangeOrigin::Schedule | ChangeOrigin::Room => self.later.entry(page).or_default().push_back(asked),
+                ChangeOrigin::Schedule | ChangeOrigin::Room => self.later.entry(page).or_default().push_back(request),
             }
             return;
         }
@@ -366,7 +366,7 @@ impl Driver {
             return self.over(cause, out);
         };
         if let Some(module) = comes_to(&change)
-            && !self.make_room(module, asked, out)
+            && !self.make_room(module, request, out)
         {
             return;
         }
@@ -375,8 +375,8 @@ impl Driver {
         self.begin_step(page, out);
     }
 
-    fn asked(&self, page: Page, wish: ChangeReason, cause: ChangeOrigin) -> ChangeRequest {
-        ChangeRequest { page, wish, cause, then: self.residence(page) }
+    fn request_change(&self, page: Page, wish: ChangeReason, cause: ChangeOrigin) -> ChangeRequest {
+        ChangeRequest { page, reason: wish, cause, then: self.residence(page) }
     }
 
     /// Location of a page, and the set of modules allowed to use the page.
@@ -412,14 +412,14 @@ impl Driver {
 
     /// True if a module has room for one more page. Otherwise the oldest page without a change in progress is evicted
     /// to the host, and the requested change waits.
-    fn make_room<D: Contents>(&mut self, module: ModuleId, asked: ChangeRequest, out: &mut Out<'_, D>) -> bool {
+    fn make_room<D: Contents>(&mut self, module: ModuleId, request: ChangeRequest, out: &mut Out<'_, D>) -> bool {
         self.forget_left();
         let held = &self.held[usize::from(module.0)];
         if held.len() < self.room || self.layout.host() == Some(module) {
             return true;
         }
-        let oldest = held.iter().copied().find(|page| !self.running.contains_key(page) && *page != asked.page);
-        self.crowded.push_back(asked);
+        let oldest = held.iter().copied().find(|page| !self.running.contains_key(page) && *page != request.page);
+        self.crowded.push_back(request);
         if let Some(page) = oldest {
             self.stats.evictions += 1;
             // A published page with several copies loses this copy; the last copy goes to the host.
@@ -429,7 +429,7 @@ impl Driver {
                 }
                 _ => ChangeReason::Move { to: self.host() },
             };
-            self.ask(self.asked(page, wish, ChangeOrigin::Room), out);
+            self.begin_change(self.request_change(page, wish, ChangeOrigin::Room), out);
         }
         false
     }
@@ -532,8 +532,8 @@ impl Driver {
         self.let_go(page, &change);
         self.over(cause, out);
         let later = self.later.remove(&page).unwrap_or_default();
-        for asked in later.into_iter().chain(std::mem::take(&mut self.crowded)) {
-            self.ask(asked, out);
+        for request in later.into_iter().chain(std::mem::take(&mut self.crowded)) {
+            self.begin_change(request, out);
         }
     }
 

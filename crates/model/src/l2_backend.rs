@@ -32,7 +32,7 @@ pub trait L2Design<D: Contents>: Protocol {
 /// Interface to an L2 slice, for use by the module and the module's controller.
 pub trait L2Slice<C: L2Design<D>, D: Contents>: Sized + Send {
     /// An empty slice.
-    fn new(id: ComponentId, site: &ModuleConfig<C, D>, between: &C::SharedBySlices) -> Self;
+    fn new(id: ComponentId, config: &ModuleConfig<C, D>, between: &C::SharedBySlices) -> Self;
 
     /// Id of the slice.
     fn id(&self) -> ComponentId;
@@ -83,7 +83,7 @@ pub trait L2Slice<C: L2Design<D>, D: Contents>: Sized + Send {
     fn host_wrote(&mut self, ranges: &[Range<u64>], here: &mut SliceContext<'_, '_, C, D>);
 
     /// Contents of a line in the module's memory, from the host's viewpoint.
-    fn host_reads(&self, line: Line, memory: &Memory<D>, site: &ModuleConfig<C, D>) -> D;
+    fn host_reads(&self, line: Line, memory: &Memory<D>, config: &ModuleConfig<C, D>) -> D;
 
     /// Installs bytes of a line from the module's memory, clean, before time zero. Does nothing in slices with blocks.
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>);
@@ -108,12 +108,12 @@ impl<C: Coherence, D: Contents> L2Design<D> for C {
 }
 
 impl<C: Coherence, D: Contents> L2Slice<C, D> for Slice<D> {
-    fn new(id: ComponentId, site: &ModuleConfig<C, D>, (): &()) -> Slice<D> {
-        let channels = site.protocol.channels();
+    fn new(id: ComponentId, config: &ModuleConfig<C, D>, (): &()) -> Slice<D> {
+        let channels = config.protocol.channels();
         // One slice handles all requests for a line or a region, and a port keeps each slice's packets in order.
         let ordered = [channels.up, channels.down];
         assert!(!ordered.contains(&Delivery::Fifo), "a port orders what one slice sends, not what others do");
-        Slice::new(id, site)
+        Slice::new(id, config)
     }
 
     fn id(&self) -> ComponentId {
@@ -137,11 +137,11 @@ impl<C: Coherence, D: Contents> L2Slice<C, D> for Slice<D> {
             Message::Fetch { line, mask, register } => {
                 self.fetch_later(DramFetch { line, mask, register, latency: ModuleLatency::default() }, here);
             }
-            Message::Memory { line, mask, register, time } => {
+            Message::Memory { line, mask, register, latency: time } => {
                 self.memory(DramFetch { line, mask, register, latency: time.read() }, here);
             }
             Message::BypassReply { target, packet } => self.send_bypass_reply(target, packet, here),
-            other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, self.id()),
+            other => panic!("{}, {:?}: a slice got {other:?}", here.config.module, self.id()),
         }
     }
 
@@ -177,7 +177,7 @@ impl<C: Coherence, D: Contents> L2Slice<C, D> for Slice<D> {
 
     fn merge(&mut self, _: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>) {
         // A slice of lines holds no blocks, so nothing must be merged.
-        let controller = here.site.layout.controller(here.site.module);
+        let controller = here.config.layout.controller(here.config.module);
         here.out.send(here.out.now() + Ps(1), here.id, controller, Message::Written { join });
     }
 
@@ -201,8 +201,8 @@ impl<C: Coherence, D: Contents> L2Slice<C, D> for Slice<D> {
         self.host_wrote(ranges, here);
     }
 
-    fn host_reads(&self, line: Line, memory: &Memory<D>, site: &ModuleConfig<C, D>) -> D {
-        self.host_reads(line, memory, site)
+    fn host_reads(&self, line: Line, memory: &Memory<D>, config: &ModuleConfig<C, D>) -> D {
+        self.host_reads(line, memory, config)
     }
 
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>) {

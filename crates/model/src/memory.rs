@@ -30,10 +30,10 @@ pub struct MemoryRead {
 }
 
 impl MemoryRead {
-    /// Latency since the request at `asked`, split into queueing and access time.
+    /// Latency since the request at `requested`, split into queueing and access time.
     #[inline]
-    pub fn time(self, asked: Ps) -> ModuleLatency {
-        let (whole, queued) = (short(self.done.saturating_sub(asked)), short(self.queued));
+    pub fn time(self, requested: Ps) -> ModuleLatency {
+        let (whole, queued) = (short(self.done.saturating_sub(requested)), short(self.queued));
         let dram_queue = queued.min(whole);
         ModuleLatency { dram_queue, bank: whole - dram_queue, ..ModuleLatency::default() }
     }
@@ -67,8 +67,8 @@ impl<D: Contents> Memory<D> {
         match &mut self.cache {
             Some(cache) => cache.read(now, departs, (line, mask), &mut self.dram),
             None => {
-                let asked = AccessTiming { issued: now, ready: departs.time() };
-                let (done, queued) = self.dram.read_behind(asked, line, bytes);
+                let timing = AccessTiming { issued: now, ready: departs.time() };
+                let (done, queued) = self.dram.read_behind(timing, line, bytes);
                 MemoryRead { done: done + self.latency, queued }
             }
         }

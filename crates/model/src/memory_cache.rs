@@ -135,7 +135,7 @@ impl MemoryCache {
         let out = self.pass(now, departs, mask).after(self.config.hit_latency).time();
         let queued = out.saturating_sub(alone);
         self.stats.reads += 1;
-        let (asked, held) = (AccessTiming { issued: now, ready: out }, self.lines.lookup(line).copied());
+        let (timing, held) = (AccessTiming { issued: now, ready: out }, self.lines.lookup(line).copied());
         match held {
             Some(MemoryCacheLine { stored, arrival }) if stored.contains(mask) || arrival <= out => {
                 self.stats.read_hits += 1;
@@ -146,15 +146,15 @@ impl MemoryCache {
                 MemoryRead { done: arrival, queued }
             }
             Some(MemoryCacheLine { stored, .. }) => {
-                let (arrival, behind) = self.read_dram(asked, (line, !stored), dram);
+                let (arrival, behind) = self.read_dram(timing, (line, !stored), dram);
                 *self.lines.peek_mut(line).expect("the line was just looked up") = MemoryCacheLine { stored, arrival };
                 MemoryRead { done: arrival, queued: queued + behind }
             }
             None => {
-                let (arrival, behind) = self.read_dram(asked, (line, Mask::ALL), dram);
+                let (arrival, behind) = self.read_dram(timing, (line, Mask::ALL), dram);
                 // The victim is written back when the miss leaves. A write-back at the fill would reserve DRAM banks
                 // ahead of all requests until then.
-                self.install(asked, line, MemoryCacheLine { stored: Mask::NONE, arrival }, dram);
+                self.install(timing, line, MemoryCacheLine { stored: Mask::NONE, arrival }, dram);
                 MemoryRead { done: arrival, queued: queued + behind }
             }
         }
@@ -165,18 +165,18 @@ impl MemoryCache {
     /// allocated.
     pub fn write(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> Ps {
         let taken = self.pass(now, departs, mask).time();
-        let asked = AccessTiming { issued: now, ready: taken };
+        let timing = AccessTiming { issued: now, ready: taken };
         self.stats.writes += 1;
         let placed = match self.lines.lookup(line) {
             Some(held) => {
                 held.stored |= mask;
                 taken
             }
-            None => self.install(asked, line, MemoryCacheLine { stored: mask, arrival: Ps::NEVER }, dram),
+            None => self.install(timing, line, MemoryCacheLine { stored: mask, arrival: Ps::NEVER }, dram),
         };
         match self.config.write {
             WritePolicy::Back => placed,
-            WritePolicy::Through => placed.max(dram.write(asked, line, mask)),
+            WritePolicy::Through => placed.max(dram.write(timing, line, mask)),
         }
     }
 
@@ -202,27 +202,27 @@ impl MemoryCache {
     }
 
     /// Reads bytes in a line from DRAM; returns the arrival time, and the wait for earlier accesses.
-    fn read_dram(&mut self, asked: AccessTiming, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
+    fn read_dram(&mut self, timing: AccessTiming, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
         self.stats.read_misses += 1;
-        let (done, behind) = dram.read_behind(asked, line, self.bytes(mask));
+        let (done, behind) = dram.read_behind(timing, line, self.bytes(mask));
         (done + self.config.miss_latency, behind)
     }
 
     /// Allocates a line and evicts a victim if necessary; returns when DRAM has accepted the victim's dirty bytes, if
     /// there are any.
-    fn install(&mut self, asked: AccessTiming, line: Line, held: MemoryCacheLine, dram: &mut Dram) -> Ps {
+    fn install(&mut self, timing: AccessTiming, line: Line, held: MemoryCacheLine, dram: &mut Dram) -> Ps {
         let inserted = self.lines.insert(line, BulkClass::new(0), held, Ways::ALL).expect("no line is pinned");
-        let Some(victim) = inserted.victim else { return asked.ready };
+        let Some(victim) = inserted.victim else { return timing.ready };
         self.stats.evictions += 1;
         let dirty = match self.config.write {
             WritePolicy::Back => victim.state.stored,
             WritePolicy::Through => Mask::NONE,
         };
         if dirty.is_empty() {
-            return asked.ready;
+            return timing.ready;
         }
         self.stats.write_backs += 1;
-        dram.write(asked, victim.line, dirty)
+        dram.write(timing, victim.line, dirty)
     }
 }
 

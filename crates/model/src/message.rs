@@ -215,7 +215,7 @@ pub enum Message<D: Contents> {
         /// The waiting MSHR.
         register: EntryId,
         /// Latency of the read.
-        time: D::Note<ModuleLatency>,
+        latency: D::Note<ModuleLatency>,
     },
     /// To a slice, from itself: memory has answered an L2-bypassing request.
     BypassReply {
@@ -237,9 +237,9 @@ pub enum Message<D: Contents> {
         /// Set if the flag polled by the read was seen.
         seen: bool,
         /// Module that answered.
-        by: ModuleId,
+        responder: ModuleId,
         /// Latency from the request's arrival at a slice in the SM's module.
-        time: D::Note<ReplyLatency>,
+        latency: D::Note<ReplyLatency>,
     },
     /// To an SM: the result of an atomic.
     AtomicResult {
@@ -250,7 +250,7 @@ pub enum Message<D: Contents> {
         /// Contents before the atomic.
         data: D,
         /// Module that performed the atomic.
-        by: ModuleId,
+        responder: ModuleId,
     },
     /// To an SM: the oldest packet in the ingress queue has been received.
     PortReceived,
@@ -467,7 +467,7 @@ pub enum Message<D: Contents> {
         module: ModuleId,
     },
     /// To the driver: a module has reported all accessed pages.
-    AccessesTold,
+    AccessesReported,
     /// To the driver, from itself: all access records have been read.
     TrackingEnds,
     /// To the driver: a part of the current step in a page move is complete.
@@ -515,7 +515,7 @@ pub enum Message<D: Contents> {
     },
     /// To the driver, from the command processor: a kernel has ended on a module, so this module's scheduled copies
     /// begin.
-    Sends {
+    ModuleTransfers {
         /// Slot for the command, used in the reply.
         slot: KernelSlot,
         /// Command index in the program.

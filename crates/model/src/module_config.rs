@@ -92,7 +92,7 @@ impl<C, D: Contents> ModuleConfig<C, D> {
     /// Zero-load round-trip latency in picoseconds, from this module to another or between two others.
     #[inline]
     pub fn trip(&self, from: ModuleId, to: ModuleId, mask: Mask) -> u32 {
-        self.unloaded_latencies.as_ref().map_or(0, |wires| wires.trip(from, to, mask))
+        self.unloaded_latencies.as_ref().map_or(0, |latencies| latencies.trip(from, to, mask))
     }
 
     /// Name of a warp slot for the value probe.

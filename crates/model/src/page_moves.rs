@@ -48,7 +48,7 @@ fn wake<C: L2Design<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>
 }
 
 fn unmap<C: L2Design<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, D>) {
-    let (rules, controller) = (parts.site.paging.unmapping(), parts.site.layout.controller(parts.site.module));
+    let (rules, controller) = (parts.config.paging.unmapping(), parts.config.layout.controller(parts.config.module));
     let sms = if rules.awaits_stores { u32::from(parts.sms()) } else { 0 };
     let core = u32::from(parts.sm_side.core.is_some());
     for page in pages.pages() {
@@ -73,7 +73,7 @@ pub(crate) fn quiet<C: L2Design<D>, D: Contents>(
 ) {
     let over = PageRun::all(pages.pages().filter(|page| parts.sm_side.shared.pages.part_ends(*page)));
     for pages in over {
-        if parts.site.paging.unmapping().awaits_stores {
+        if parts.config.paging.unmapping().awaits_stores {
             let number = parts.sm_side.shared.pages.drains(pages);
             controller.await_stores(pages, number, parts);
         } else {
@@ -99,7 +99,7 @@ fn write_back_all<C: L2Design<D>, D: Contents>(pages: PageRun, parts: &mut Parts
 /// Drops a page's translations in all TLBs of the module, and the contents of all L1s.
 fn forget<C: L2Design<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     parts.sm_side.forget_page(page);
-    let bank = parts.site.tlb_bank(page);
+    let bank = parts.config.tlb_bank(page);
     parts.slice_side.bank(bank).forget(page);
     if let Some(publisher) = &mut parts.uncore.publisher {
         publisher.forget(page);
@@ -109,8 +109,8 @@ fn forget<C: L2Design<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, 
 /// Makes the L2 write a page's dirty bytes to memory and drop its lines. Returns when memory has accepted the bytes.
 pub(crate) fn write_back<C: L2Design<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) -> Ps {
     let mut taken = parts.out.now();
-    for line in parts.site.map.page_lines(page) {
-        let slice = parts.site.map.slice(line);
+    for line in parts.config.map.page_lines(page) {
+        let slice = parts.config.map.slice(line);
         taken = taken.max(parts.at_slice(slice, |slice, here| slice.release_line(line, here)));
     }
     taken
@@ -118,7 +118,7 @@ pub(crate) fn write_back<C: L2Design<D>, D: Contents>(page: Page, parts: &mut Pa
 
 /// Reports to the driver that the module's part is complete at `at`.
 pub(crate) fn answer<C: L2Design<D>, D: Contents>(pages: PageRun, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
-    let layout = parts.site.layout;
-    let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
-    parts.out.send(at, layout.controller(parts.site.module), layout.driver(), Message::PagingDone { pages });
+    let layout = parts.config.layout;
+    let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.config.machine);
+    parts.out.send(at, layout.controller(parts.config.module), layout.driver(), Message::PagingDone { pages });
 }

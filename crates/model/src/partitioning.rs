@@ -22,14 +22,14 @@ pub fn least_delay(machine: &MachineConfig) -> Ps {
 
 /// Partition for some SMs in a module.
 pub struct SmPartition<C, D: Contents> {
-    site: ModuleConfig<C, D>,
+    config: ModuleConfig<C, D>,
     side: SmSide<D>,
 }
 
 impl<C: Protocol, D: Contents> SmPartition<C, D> {
-    /// Partition for the SMs in `side`, which belong to the module at `site`.
-    pub(crate) fn new(site: ModuleConfig<C, D>, side: SmSide<D>) -> SmPartition<C, D> {
-        SmPartition { site, side }
+    /// Partition for the SMs in `side`, which belong to the module of `config`.
+    pub(crate) fn new(config: ModuleConfig<C, D>, side: SmSide<D>) -> SmPartition<C, D> {
+        SmPartition { config, side }
     }
 
     /// Returns the SMs and their shared state.
@@ -40,8 +40,8 @@ impl<C: Protocol, D: Contents> SmPartition<C, D> {
     /// Handles an event for an SM in this partition.
     #[inline]
     pub fn handle(&mut self, sm: SmId, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        self.site.probe.handles(event.time, self.site.module, Unit::Sm(sm), &event.message);
-        self.side.handle(sm, &event.message, &self.site, out);
+        self.config.probe.handles(event.time, self.config.module, Unit::Sm(sm), &event.message);
+        self.side.handle(sm, &event.message, &self.config, out);
     }
 
     /// Prefetches into the host's caches the first data that an event for `sm` reads.
@@ -59,16 +59,16 @@ impl<C: Protocol, D: Contents> SmPartition<C, D> {
 
 /// Partition with some groups of a module's L2 slices. The module must be alone in the machine.
 pub struct SlicePartition<C: L2Design<D>, D: Contents> {
-    site: ModuleConfig<C, D>,
+    config: ModuleConfig<C, D>,
     side: SliceSide<C, D>,
     /// Idle uncore: the module has no other modules to send to.
     uncore: Uncore<D>,
 }
 
 impl<C: L2Design<D>, D: Contents> SlicePartition<C, D> {
-    /// Partition for the slices in `side`, which belong to the module at `site`.
-    pub(crate) fn new(site: ModuleConfig<C, D>, side: SliceSide<C, D>, uncore: Uncore<D>) -> SlicePartition<C, D> {
-        SlicePartition { site, side, uncore }
+    /// Partition for the slices in `side`, which belong to the module of `config`.
+    pub(crate) fn new(config: ModuleConfig<C, D>, side: SliceSide<C, D>, uncore: Uncore<D>) -> SlicePartition<C, D> {
+        SlicePartition { config, side, uncore }
     }
 
     /// Returns the slices and their shared state.
@@ -79,9 +79,9 @@ impl<C: L2Design<D>, D: Contents> SlicePartition<C, D> {
     /// Handles an event for a slice in this partition.
     #[inline]
     pub fn handle(&mut self, slice: u16, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        let SlicePartition { site, side, uncore } = self;
-        site.probe.handles(event.time, site.module, Unit::Slice(slice), &event.message);
-        side.handle(slice, &event.message, (site, uncore), out);
+        let SlicePartition { config, side, uncore } = self;
+        config.probe.handles(event.time, config.module, Unit::Slice(slice), &event.message);
+        side.handle(slice, &event.message, (config, uncore), out);
     }
 
     /// Prefetches into the host's caches the first data that an event for `slice` reads.
@@ -100,7 +100,7 @@ impl<C: L2Design<D>, D: Contents> SlicePartition<C, D> {
 
     fn view(&self, slice: u16) -> (&C::Slice, SliceView<'_, C, D>) {
         let (one, shared) = self.side.slice(slice);
-        (one, SliceView { site: &self.site, shared, uncore: &self.uncore })
+        (one, SliceView { config: &self.config, shared, uncore: &self.uncore })
     }
 }
 

@@ -77,23 +77,23 @@ impl Port {
     pub fn send<C, D: Contents>(
         &mut self,
         parcel: OutgoingPacket<D>,
-        site: &ModuleConfig<C, D>,
+        config: &ModuleConfig<C, D>,
         out: &mut Out<'_, D>,
     ) -> Ps {
         let OutgoingPacket { from, departs, target, packet } = parcel;
         let PacketFacts { receiver, traffic, payload } = packet.facts();
-        let bytes = site.packet_sizes.of(payload);
-        let component = site.component(target, receiver);
-        let route = Route { source: site.module, target, bytes: bytes.0 as u16, component };
+        let bytes = config.packet_sizes.of(payload);
+        let component = config.component(target, receiver);
+        let route = Route { source: config.module, target, bytes: bytes.0 as u16, component };
         let sent = self.outgoing.pass(out.now(), departs, traffic, bytes);
-        let channel = site.source(from) * self.config.modules + usize::from(target.0);
-        let late = site.probe.delay(site.module, target, &packet);
-        let keeps_order = !matches!(packet, Packet::Invalidate { .. }) || site.routing.fills_stay_ahead;
+        let channel = config.source(from) * self.config.modules + usize::from(target.0);
+        let late = config.probe.delay(config.module, target, &packet);
+        let keeps_order = !matches!(packet, Packet::Invalidate { .. }) || config.routing.fills_stay_ahead;
         let at = sent.time() + late;
         let arrival = if keeps_order { in_order(&mut self.arrivals[channel], at) } else { at };
-        if site.is_beyond(target) {
-            let host = site.layout.host();
-            let is_host = host.is_some_and(|host| host == target || host == site.module);
+        if config.is_beyond(target) {
+            let host = config.layout.host();
+            let is_host = host.is_some_and(|host| host == target || host == config.module);
             let exit = if is_host { self.config.to_host } else { self.config.to_gpus };
             out.send(arrival + exit.latency, from, exit.at, Message::Cross { route, packet });
         } else {

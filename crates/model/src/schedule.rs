@@ -103,7 +103,7 @@ impl CommandTasks {
 pub struct Schedule {
     /// Operations by command in the program, with a last entry for the program's end; shorter or empty if nothing is
     /// ever done.
-    pub around: Vec<CommandTasks>,
+    pub tasks: Vec<CommandTasks>,
     /// Every copy.
     pub copies: Vec<PeerCopy>,
     /// Set if the copies after a command begin module by module, each when its own part of the kernel ends. No other
@@ -114,11 +114,11 @@ pub struct Schedule {
 impl Schedule {
     /// True if accesses are tracked from the start.
     pub fn tracks(&self) -> bool {
-        self.around.iter().any(|around| around.stops_tracking)
+        self.tasks.iter().any(|tasks| tasks.stops_tracking)
     }
 
     /// Operations around command number `index`; `None` if there are none.
-    pub fn around(&self, index: usize) -> Option<&CommandTasks> {
-        self.around.get(index).filter(|around| !around.is_empty())
+    pub fn tasks_of(&self, index: usize) -> Option<&CommandTasks> {
+        self.tasks.get(index).filter(|tasks| !tasks.is_empty())
     }
 }

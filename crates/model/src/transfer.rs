@@ -68,12 +68,12 @@ impl<C: L2Design<D>, D: Contents> SliceSide<C, D> {
         &mut self,
         slice: u16,
         (number, is_read): (u32, bool),
-        (site, uncore): (&ModuleConfig<C, D>, &mut Uncore<D>),
+        (config, uncore): (&ModuleConfig<C, D>, &mut Uncore<D>),
         out: &mut Out<'_, D>,
     ) {
         let (group, _) = self.place(slice);
-        let transfer = site.transfers.get(number);
-        let mut here = TransferGroup { first: slice, group: &mut self.groups[group], site, uncore, out };
+        let transfer = config.transfers.get(number);
+        let mut here = TransferGroup { first: slice, group: &mut self.groups[group], config, uncore, out };
         if is_read { here.read(number, transfer.ranges.clone()) } else { here.write(&transfer) }
     }
 }
@@ -83,7 +83,7 @@ struct TransferGroup<'a, 'o, C: L2Design<D>, D: Contents> {
     /// Number of its first slice.
     first: u16,
     group: &'a mut SliceGroup<C, D>,
-    site: &'a ModuleConfig<C, D>,
+    config: &'a ModuleConfig<C, D>,
     uncore: &'a mut Uncore<D>,
     out: &'a mut Out<'o, D>,
 }
@@ -91,22 +91,22 @@ struct TransferGroup<'a, 'o, C: L2Design<D>, D: Contents> {
 impl<C: L2Design<D>, D: Contents> TransferGroup<'_, '_, C, D> {
     /// Index of the slice with a line in this group; `None` if another group has the line.
     fn slice_of(&self, line: Line) -> Option<usize> {
-        let index = usize::from(self.site.map.slice(line).checked_sub(self.first)?);
+        let index = usize::from(self.config.map.slice(line).checked_sub(self.first)?);
         (index < self.group.slices.len()).then_some(index)
     }
 
     /// The host writes: cached copies are dropped, and each line gets new contents in the home memory.
     fn write(&mut self, transfer: &Transfer<D>) {
-        let TransferGroup { group: SliceGroup { slices, shared }, site, uncore, out, .. } = self;
+        let TransferGroup { group: SliceGroup { slices, shared }, config, uncore, out, .. } = self;
         for slice in &mut *slices {
-            let mut here = SliceContext { id: slice.id(), site, shared, uncore, out };
+            let mut here = SliceContext { id: slice.id(), config, shared, uncore, out };
             slice.host_wrote(&transfer.ranges, &mut here);
         }
         for &(line, mask, data) in &transfer.contents {
-            if self.slice_of(line).is_some() && self.site.map.is_placed(line) && self.site.is_home(line) {
+            if self.slice_of(line).is_some() && self.config.map.is_placed(line) && self.config.is_home(line) {
                 self.group.shared.memory.write(line, mask, data);
-                if self.site.map.moves() {
-                    self.site.sideband.write(self.site.map.page(line), (line, mask, data));
+                if self.config.map.moves() {
+                    self.config.sideband.write(self.config.map.page(line), (line, mask, data));
                 }
             }
         }
@@ -116,13 +116,13 @@ impl<C: L2Design<D>, D: Contents> TransferGroup<'_, '_, C, D> {
     /// memory.
     fn read(&mut self, number: u32, reads: Vec<Range<u64>>) {
         let phase = HostPhase { reads, writes: Vec::new() };
-        for access in phase.accesses(self.site.machine.line) {
+        for access in phase.accesses(self.config.machine.line) {
             let line = access.line;
             let Some(index) = self.slice_of(line) else { continue };
-            if self.site.map.only_home(line) == Some(self.site.module) {
+            if self.config.map.only_home(line) == Some(self.config.module) {
                 let SliceGroup { slices, shared } = &mut *self.group;
-                let data = slices[index].host_reads(line, &shared.memory, self.site);
-                self.site.probe.host_read(self.out.now(), number, line, access.mask, data);
+                let data = slices[index].host_reads(line, &shared.memory, self.config);
+                self.config.probe.host_read(self.out.now(), number, line, access.mask, data);
             }
         }
     }

@@ -36,21 +36,21 @@ impl UnloadedLatencies {
     pub fn new(built: &ModelInput, layout: ComponentLayout) -> UnloadedLatencies {
         let machine = &*built.machine;
         let modules = usize::from(layout.all_modules());
-        let (mut idle, weights) = (IdleNetwork::new(built, layout), PacketSizes::new(machine));
-        let mut wires = UnloadedLatencies { modules, kinds: vec![0; modules * modules], trips: Vec::new() };
+        let (mut idle, sizes) = (IdleNetwork::new(built, layout), PacketSizes::new(machine));
+        let mut latencies = UnloadedLatencies { modules, kinds: vec![0; modules * modules], trips: Vec::new() };
         let pairs = (0..modules).flat_map(|from| (0..modules).map(move |to| (from, to)));
         for (from, to) in pairs.filter(|(from, to)| from != to) {
             let ends = (ModuleId(from as u8), ModuleId(to as u8));
-            let there = idle.one_way(ends, weights.of(Payload::Read));
-            let back = |grains| idle.one_way((ends.1, ends.0), weights.of(Payload::Grains(grains as u32)));
+            let there = idle.one_way(ends, sizes.of(Payload::Read));
+            let back = |grains| idle.one_way((ends.1, ends.0), sizes.of(Payload::Grains(grains as u32)));
             let trip = std::array::from_fn(back).map(|back| short(there + back));
-            let kind = wires.trips.iter().position(|known| *known == trip).unwrap_or_else(|| {
-                wires.trips.push(trip);
-                wires.trips.len() - 1
+            let kind = latencies.trips.iter().position(|known| *known == trip).unwrap_or_else(|| {
+                latencies.trips.push(trip);
+                latencies.trips.len() - 1
             });
-            wires.kinds[from * modules + to] = u16::try_from(kind).expect("a machine has fewer pairs of modules");
+            latencies.kinds[from * modules + to] = u16::try_from(kind).expect("a machine has fewer pairs of modules");
         }
-        wires
+        latencies
     }
 
     /// Round-trip latency in picoseconds for a read from module `from` to module `to`.

@@ -169,78 +169,78 @@ impl ValueProbe<()> for () {}
 /// An optional observer.
 impl<D: Contents, W: ValueProbe<D>> ValueProbe<D> for Option<W> {
     fn kernel(&self, launch: u32, slot: KernelSlot) {
-        self.iter().for_each(|watch| watch.kernel(launch, slot));
+        self.iter().for_each(|probe| probe.kernel(launch, slot));
     }
 
     fn host(&self, core: WarpSlot) {
-        self.iter().for_each(|watch| watch.host(core));
+        self.iter().for_each(|probe| probe.host(core));
     }
 
     fn warp(&self, slot: WarpSlot, index: u32) {
-        self.iter().for_each(|watch| watch.warp(slot, index));
+        self.iter().for_each(|probe| probe.warp(slot, index));
     }
 
     fn cta(&self, one: WarpSlot, slots: u64, kernel: KernelSlot) {
-        self.iter().for_each(|watch| watch.cta(one, slots, kernel));
+        self.iter().for_each(|probe| probe.cta(one, slots, kernel));
     }
 
     fn barrier(&self, one: WarpSlot, slots: u64) {
-        self.iter().for_each(|watch| watch.barrier(one, slots));
+        self.iter().for_each(|probe| probe.barrier(one, slots));
     }
 
     fn released(&self, warp: WarpSlot, scope: Scope) {
-        self.iter().for_each(|watch| watch.released(warp, scope));
+        self.iter().for_each(|probe| probe.released(warp, scope));
     }
 
     fn flag_found(&self, warp: WarpSlot, result: u8, flag: Flag) {
-        self.iter().for_each(|watch| watch.flag_found(warp, result, flag));
+        self.iter().for_each(|probe| probe.flag_found(warp, result, flag));
     }
 
     fn acquired(&self, warp: WarpSlot, scope: Scope) {
-        self.iter().for_each(|watch| watch.acquired(warp, scope));
+        self.iter().for_each(|probe| probe.acquired(warp, scope));
     }
 
     fn load(&self, warp: WarpSlot, result: u8) {
-        self.iter().for_each(|watch| watch.load(warp, result));
+        self.iter().for_each(|probe| probe.load(warp, result));
     }
 
     fn loaded(&self, now: Ps, warp: WarpSlot, result: u8, line: Line, mask: Mask, data: D) {
-        self.iter().for_each(|watch| watch.loaded(now, warp, result, line, mask, data));
+        self.iter().for_each(|probe| probe.loaded(now, warp, result, line, mask, data));
     }
 
     fn store(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D {
-        self.as_ref().map_or_else(D::default, |watch| watch.store(warp, line, mask, flag))
+        self.as_ref().map_or_else(D::default, |probe| probe.store(warp, line, mask, flag))
     }
 
     fn atomic(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D::Update {
-        self.as_ref().map_or_else(D::Update::default, |watch| watch.atomic(warp, line, mask, flag))
+        self.as_ref().map_or_else(D::Update::default, |probe| probe.atomic(warp, line, mask, flag))
     }
 
     fn host_reads(&self, number: u32) -> bool {
-        self.as_ref().is_some_and(|watch| watch.host_reads(number))
+        self.as_ref().is_some_and(|probe| probe.host_reads(number))
     }
 
     fn host_read(&self, now: Ps, number: u32, line: Line, mask: Mask, data: D) {
-        self.iter().for_each(|watch| watch.host_read(now, number, line, mask, data));
+        self.iter().for_each(|probe| probe.host_read(now, number, line, mask, data));
     }
 
     fn host_writes(&self, line: Line, mask: Mask) -> Option<D> {
-        self.as_ref().and_then(|watch| watch.host_writes(line, mask))
+        self.as_ref().and_then(|probe| probe.host_writes(line, mask))
     }
 
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<D>) {
-        self.iter().for_each(|watch| watch.handles(now, module, unit, message));
+        self.iter().for_each(|probe| probe.handles(now, module, unit, message));
     }
 
     fn hub_event(&self, now: Ps, place: ComponentKind, message: &Message<D>) {
-        self.iter().for_each(|watch| watch.hub_event(now, place, message));
+        self.iter().for_each(|probe| probe.hub_event(now, place, message));
     }
 
     fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
-        self.as_ref().map_or(Ps::ZERO, |watch| watch.delay(source, target, packet))
+        self.as_ref().map_or(Ps::ZERO, |probe| probe.delay(source, target, packet))
     }
 
     fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
-        self.as_ref().map_or(Ps::ZERO, |watch| watch.delivery(module, source, sm))
+        self.as_ref().map_or(Ps::ZERO, |probe| probe.delivery(module, source, sm))
     }
 }

@@ -44,34 +44,34 @@ pub struct View {
     /// Number of modules in the whole machine.
     modules: u8,
     rules: Paging,
-    told: FxHashMap<Page, StoredMapping>,
+    mapped: FxHashMap<Page, StoredMapping>,
     subscribers: SubscriberSets,
 }
 
 impl View {
     /// View for module `at` among `modules` modules, before the run.
     pub fn new(at: ModuleId, modules: u8, rules: Paging) -> View {
-        View { at, modules, rules, told: FxHashMap::default(), subscribers: SubscriberSets::new() }
+        View { at, modules, rules, mapped: FxHashMap::default(), subscribers: SubscriberSets::new() }
     }
 
     /// The module's mapping for a page placed at `placed`: the last received mapping, or the one that follows from the
     /// placement.
     #[inline]
     pub fn mapping(&self, page: Page, placed: ModuleId) -> Mapping {
-        match self.told.get(&page) {
+        match self.mapped.get(&page) {
             Some(&StoredMapping { home, access, subscribers }) => {
                 Mapping { home, access, subscribers: self.subscribers.sets[subscribers as usize] }
             }
-            None => self.untold(placed),
+            None => self.initial_mapping(placed),
         }
     }
 
     fn set(&mut self, page: Page, Mapping { home, access, subscribers }: Mapping) {
         let subscribers = self.subscribers.number(subscribers);
-        self.told.insert(page, StoredMapping { home, access, subscribers });
+        self.mapped.insert(page, StoredMapping { home, access, subscribers });
     }
 
-    fn untold(&self, placed: ModuleId) -> Mapping {
+    fn initial_mapping(&self, placed: ModuleId) -> Mapping {
         let before = self.rules.placed(placed, self.modules);
         before.mapping(self.at).unwrap_or_else(|| Mapping::at(placed, PagePermission::None))
     }

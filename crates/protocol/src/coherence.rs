@@ -6,17 +6,17 @@
 //!
 //! 1. Channels between two modules deliver in the order declared by the protocol: [`Coherence::channels`].
 //! 2. Each L2 has at most one pending miss per line, which grows by the bytes requested later. When some bytes
-//!    arrive, the host issues [`Event::Fill`], then [`Event::Serve`] for each waiter in arrival order, for the
+//!    arrive, the host issues [`L2Event::Fill`], then [`L2Event::Serve`] for each waiter in arrival order, for the
 //!    waiter's bytes that have arrived. After the miss's last bytes ([`LineSlot::pending`] is `None`), each parked
-//!    request runs again as [`Event::Request`], in order, and no other request for the line runs in between. An
-//!    [`Event::Flush`] refused in the meantime runs again between the waiters and the parked requests; its release
+//!    request runs again as [`L2Event::Request`], in order, and no other request for the line runs in between. An
+//!    [`L2Event::Flush`] refused in the meantime runs again between the waiters and the parked requests; its release
 //!    waits for the write-back it sends.
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked request
 //!    for the line parks too. A store may wait at an L2 for a credit: later requests on its channel
 //!    ([`Channels::up`]) wait behind the store.
-//! 4. A line to be evicted is offered as [`Event::Evict`]; if refused, it stays. A directory entry to be evicted is
-//!    offered as [`Event::ReplaceEntry`], which evicts lines along with it if [`Coherence::tracks_own`] is set. An
-//!    invalidation is a single [`Event::InvalidateRegion`], then an [`Event::InvalidateLine`] for each present line
+//! 4. A line to be evicted is offered as [`L2Event::Evict`]; if refused, it stays. A directory entry to be evicted is
+//!    offered as [`L2Event::ReplaceEntry`], which evicts lines along with it if [`Coherence::tracks_own`] is set. An
+//!    invalidation is a single [`L2Event::InvalidateRegion`], then an [`L2Event::InvalidateLine`] for each present line
 //!    in the region.
 //! 5. A miss still pending when its class is invalidated is marked by [`Pending::invalidate`].
 //! 6. A request that bypasses an L2 ([`bypasses_l2`]) neither parks there nor waits for parked requests.
@@ -202,7 +202,7 @@ pub struct LineSlot<D: Data> {
 
 /// An event at an L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<D: Data> {
+pub enum L2Event<D: Data> {
     /// A request from the next level down arrives.
     Request {
         /// The sender.
@@ -277,7 +277,7 @@ pub enum Message<D: Data> {
 /// An L2's access to its module's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryAccess<D: Data> {
-    /// Reads the bytes; [`Event::Fill`] follows.
+    /// Reads the bytes; [`L2Event::Fill`] follows.
     Read(Mask),
     /// Writes the bytes.
     Write(Mask, D),
@@ -375,7 +375,7 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
         topology: &impl Topology,
         at: ModuleId,
         slot: &mut LineSlot<D>,
-        event: Event<D>,
+        event: L2Event<D>,
         effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal>;
 

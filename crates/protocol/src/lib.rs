@@ -65,7 +65,7 @@ pub use block::{BlockData, ByteSet};
 pub use broken_rule::BrokenRule;
 pub use catalogue::PROTOCOLS;
 pub use coherence::{
-    Coherence, Event, LineSlot, LineState, Pending, Protocol, Refusal, Reply, Request, Requester, ValidInvalid,
+    Coherence, L2Event, LineSlot, LineState, Pending, Protocol, Refusal, Reply, Request, Requester, ValidInvalid,
 };
 pub use data::Data;
 pub use directory::Sharers;

@@ -17,7 +17,7 @@ mod sharing;
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{
-    Coherence, Event, Hold, InvalidationCause, LineSlot, LineState, MemoryAccess, Message, OrderingPoint, Pending,
+    Coherence, Hold, InvalidationCause, L2Event, LineSlot, LineState, MemoryAccess, Message, OrderingPoint, Pending,
     Protocol, Refusal, Reply, Request, Requester, ValidInvalid,
 };
 use crate::data::Data;
@@ -126,47 +126,47 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         topology: &impl Topology,
         at: ModuleId,
         slot: &mut LineSlot<D>,
-        event: Event<D>,
+        event: L2Event<D>,
         effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal> {
         let mut visit = L2Transition { protocol: self, topology, at, slot, effects };
         match event {
-            Event::Request { from: Requester::Module(_), request } if visit.is_memory_next() => {
+            L2Event::Request { from: Requester::Module(_), request } if visit.is_memory_next() => {
                 visit.pass_to_memory(request)
             }
-            Event::Request { from, request: Request::Read { mask, scope } } => visit.read(from, mask, scope),
-            Event::Request { from, request: Request::Write { mask, scope, data, tracked } } => {
+            L2Event::Request { from, request: Request::Read { mask, scope } } => visit.read(from, mask, scope),
+            L2Event::Request { from, request: Request::Write { mask, scope, data, tracked } } => {
                 visit.write(from, mask, scope, data, tracked)
             }
-            Event::Request { from, request: Request::Atomic { mask, scope, update, returns } } => {
+            L2Event::Request { from, request: Request::Atomic { mask, scope, update, returns } } => {
                 visit.atomic(from, AtomicOperands { mask, scope, update, returns })
             }
-            Event::Fill { mask, data } => visit.fill(mask, data),
-            Event::Serve { from, mask, data } => {
+            L2Event::Fill { mask, data } => visit.fill(mask, data),
+            L2Event::Serve { from, mask, data } => {
                 visit.serve(from, mask, data);
                 Ok(())
             }
-            Event::InvalidateRegion => {
+            L2Event::InvalidateRegion => {
                 visit.invalidate_region();
                 Ok(())
             }
-            Event::InvalidateLine => {
+            L2Event::InvalidateLine => {
                 visit.invalidate_line();
                 Ok(())
             }
-            Event::Evict { last_of_region } => visit.evict(last_of_region),
-            Event::ReplaceEntry => {
+            L2Event::Evict { last_of_region } => visit.evict(last_of_region),
+            L2Event::ReplaceEntry => {
                 visit.replace_entry();
                 Ok(())
             }
-            Event::Downgrade { from } => {
+            L2Event::Downgrade { from } => {
                 visit.update_directory(
                     DirectoryAccess::Downgrade(visit.sharer(from)),
                     InvalidationCause::DirectoryEviction,
                 );
                 Ok(())
             }
-            Event::Flush => visit.flush(),
+            L2Event::Flush => visit.flush(),
         }
     }
 

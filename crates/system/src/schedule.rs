@@ -90,7 +90,7 @@ fn tracked(program: &dyn Program, last: Option<usize>) -> (Schedule, Vec<String>
     let note = format!(
         "accesses are tracked in the first {tracked} of {all} launches: every GPU subscribes to every page there"
     );
-    (Schedule { around, ..Schedule::default() }, vec![note])
+    (Schedule { tasks: around, ..Schedule::default() }, vec![note])
 }
 
 /// Lines that a link transfers during the time for a copy call.

@@ -7,7 +7,7 @@ use tombolo_protocol::hmg::Hmg;
 use tombolo_protocol::plan::{Phase, Sync};
 use tombolo_protocol::vi::{ProtocolOptions, WritePolicy};
 use tombolo_protocol::{
-    Class, Coherence, Data, Effects, Event, Homes, LineSlot, ModuleSet, Protocol, Refusal, Request, Requester,
+    Class, Coherence, Data, Effects, Homes, L2Event, LineSlot, ModuleSet, Protocol, Refusal, Request, Requester,
     Topology, ValidInvalid,
 };
 use tombolo_types::{Line, Mask, ModuleId, Scope};
@@ -55,8 +55,8 @@ impl AlteredHmg {
     }
 }
 
-fn meeting<D: Data>(slot: &LineSlot<D>, event: &Event<D>) -> Option<Meeting> {
-    let Event::Request { from, request } = *event else { return None };
+fn meeting<D: Data>(slot: &LineSlot<D>, event: &L2Event<D>) -> Option<Meeting> {
+    let L2Event::Request { from, request } = *event else { return None };
     let (is_read, mask, scope) = match request {
         Request::Read { mask, scope } => (true, mask, scope),
         Request::Write { mask, scope, .. } | Request::Atomic { mask, scope, .. } => (false, mask, scope),
@@ -93,7 +93,7 @@ impl Coherence for AlteredHmg {
         topology: &impl Topology,
         at: ModuleId,
         slot: &mut LineSlot<D>,
-        event: Event<D>,
+        event: L2Event<D>,
         effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal> {
         if meeting(slot, &event).is_some_and(|meeting| (self.at)(&meeting)) {

@@ -12,7 +12,7 @@ use tombolo_protocol::drain::Wait;
 use tombolo_protocol::host::{
     Admission, Arrival, AwaitingRead, Bulk, FillTarget, MissCompletion, Region, StepOutcome, WriteBack,
 };
-use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Protocol, Refusal, Request, l1};
+use tombolo_protocol::{ClassSet, Coherence, L2Event, Pending, Protocol, Refusal, Request, l1};
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
 /// A line at an L2.
@@ -32,14 +32,14 @@ impl<P: Coherence> L2Line<'_, '_, P> {
         self.state.held.push(held);
     }
 
-    fn try_step(&mut self, event: Event<Values>, hand: Option<CurrentRequest>) -> StepOutcome {
+    fn try_step(&mut self, event: L2Event<Values>, hand: Option<CurrentRequest>) -> StepOutcome {
         match self.machine.step(self.state, self.at, self.line, event, hand) {
             Err(Refusal::Stall) => StepOutcome::Stalled,
             Ok(()) | Err(Refusal::Unexpected(_)) => StepOutcome::Accepted,
         }
     }
 
-    fn must_step(&mut self, event: Event<Values>, hand: Option<CurrentRequest>) {
+    fn must_step(&mut self, event: L2Event<Values>, hand: Option<CurrentRequest>) {
         self.machine.must_step(self.state, self.at, self.line, event, hand);
     }
 }
@@ -87,7 +87,7 @@ impl<P: Coherence> Arrival for L2Arrival<'_, '_, P> {
         let L2Line { machine, at, line, .. } = self.l2;
         let from = machine.requester(at, source);
         let held = self.l2.state.held.len();
-        let tried = self.l2.try_step(Event::Request { from, request: posted.request }, Some(self.hand));
+        let tried = self.l2.try_step(L2Event::Request { from, request: posted.request }, Some(self.hand));
         // A request that waits for its line's fill runs again.
         if tried == StepOutcome::Accepted && self.l2.state.held.len() == held {
             machine.note_taken(self.l2.state, at, line, &self.hand);
@@ -132,7 +132,7 @@ impl<P: Coherence> FillTarget for L2Fill<'_, '_, P> {
     type Detached = L2HeldRequests;
 
     fn install(&mut self) -> bool {
-        self.l2.must_step(Event::Fill { mask: self.mask, data: self.data }, None);
+        self.l2.must_step(L2Event::Fill { mask: self.mask, data: self.data }, None);
         self.l2.state.l2[self.l2.machine.l2_index(self.l2.at, self.l2.line)].pending.is_none()
     }
 
@@ -165,7 +165,7 @@ impl<P: Coherence> FillTarget for L2Fill<'_, '_, P> {
             source: held.source,
             posted: PostedRequest { request, result: None, passed: None, watched: 0, published: false },
         };
-        self.l2.must_step(Event::Serve { from, mask, data: self.data }, Some(hand));
+        self.l2.must_step(L2Event::Serve { from, mask, data: self.data }, Some(hand));
     }
 
     fn wait(&mut self, WaitingRead { held, mask }: WaitingRead) {
@@ -207,13 +207,13 @@ impl<P: Coherence> MissCompletion for L2Line<'_, '_, P> {
 
 impl<P: Coherence> Region for L2Line<'_, '_, P> {
     fn step(&mut self) {
-        self.must_step(Event::InvalidateRegion, None);
+        self.must_step(L2Event::InvalidateRegion, None);
     }
 
     fn drop_line(&mut self, line: Line) {
         let line = line.0 as u8;
         if self.state.l2[self.machine.l2_index(self.at, line)].line.is_some() {
-            self.machine.must_step(self.state, self.at, line, Event::InvalidateLine, None);
+            self.machine.must_step(self.state, self.at, line, L2Event::InvalidateLine, None);
         }
     }
 }
@@ -223,7 +223,7 @@ pub(super) struct EntryReplacement<'a, 'm, P>(pub(super) L2Line<'a, 'm, P>);
 
 impl<P: Coherence> Region for EntryReplacement<'_, '_, P> {
     fn step(&mut self) {
-        self.0.must_step(Event::ReplaceEntry, None);
+        self.0.must_step(L2Event::ReplaceEntry, None);
     }
 
     fn drop_line(&mut self, line: Line) {
@@ -274,7 +274,7 @@ pub(super) struct L2Flush<'a, 'm, P> {
 
 impl<P: Coherence> WriteBack for L2Flush<'_, '_, P> {
     fn write_back(&mut self) -> StepOutcome {
-        let tried = self.l2.try_step(Event::Flush, None);
+        let tried = self.l2.try_step(L2Event::Flush, None);
         if tried == StepOutcome::Accepted {
             let wait = Wait::WrittenBack { at: self.l2.at, line: u64::from(self.l2.line) };
             self.l2.machine.wait(self.l2.state, self.threads, wait);

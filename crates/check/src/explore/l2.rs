@@ -12,7 +12,7 @@ use tombolo_protocol::effects::Delivery;
 use tombolo_protocol::host::{self, Admission};
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{
-    Action as PlanAction, Coherence, Data, Effects, Event, LineSlot, ModuleSet, Refusal, Reply, Request, Requester,
+    Action as PlanAction, Coherence, Data, Effects, L2Event, LineSlot, ModuleSet, Refusal, Reply, Request, Requester,
     Topology, ValidInvalid,
 };
 use tombolo_types::{Line, Mask, ModuleId};
@@ -204,7 +204,7 @@ impl<P: Coherence> Machine<'_, P> {
         state: &mut State,
         at: ModuleId,
         line: u8,
-        event: Event<Values>,
+        event: L2Event<Values>,
         hand: Option<CurrentRequest>,
     ) -> Result<(), Refusal> {
         let (index, entry) = (self.l2_index(at, line), self.entry_index(at, line));
@@ -260,7 +260,7 @@ impl<P: Coherence> Machine<'_, P> {
         state: &mut State,
         at: ModuleId,
         line: u8,
-        event: Event<Values>,
+        event: L2Event<Values>,
         hand: Option<CurrentRequest>,
     ) {
         if self.step(state, at, line, event, hand) == Err(Refusal::Stall) {
@@ -316,7 +316,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     pub(super) fn take_downgrade(&self, state: &mut State, at: ModuleId, line: u8, from: ModuleId) {
-        self.must_step(state, at, line, Event::Downgrade { from }, None);
+        self.must_step(state, at, line, L2Event::Downgrade { from }, None);
     }
 
     /// Evicts the line. Returns false, with no change, if the protocol keeps the line.
@@ -326,7 +326,7 @@ impl<P: Coherence> Machine<'_, P> {
             slot.line.is_some() || slot.pending.is_some()
         };
         let last_of_region = !self.lines_of_region(line).any(|other| other != line && in_use(other));
-        self.step(state, at, line, Event::Evict { last_of_region }, None) != Err(Refusal::Stall)
+        self.step(state, at, line, L2Event::Evict { last_of_region }, None) != Err(Refusal::Stall)
     }
 
     /// Evicts the directory entry for the line's region.

@@ -15,7 +15,7 @@ use crate::litmus::{Operand, Update};
 use tombolo_protocol::directory::{Sharer, Sharers};
 use tombolo_protocol::l1::{self, L1Line, L1Pending, Load};
 use tombolo_protocol::{
-    Class, Coherence, Event, LineSlot, LineState, Pending, Protocol, Refusal, Request, Requester, Topology,
+    Class, Coherence, L2Event, LineSlot, LineState, Pending, Protocol, Refusal, Request, Requester, Topology,
 };
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
@@ -117,7 +117,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
     }
 
     fn refuses(&self, at: ModuleId, slot: &LineSlot<Values>, from: Requester, request: Request<Values>) -> bool {
-        let event = Event::Request { from, request };
+        let event = L2Event::Request { from, request };
         let result = self.protocol.step(self.topology, at, &mut slot.clone(), event, &mut RecordedEffects::default());
         result == Err(Refusal::Stall)
     }
@@ -125,7 +125,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
     /// True if a request bypasses to memory and leaves the slot unchanged.
     fn passes_by(&self, at: ModuleId, slot: &LineSlot<Values>, from: Requester, request: Request<Values>) -> bool {
         let (mut after, mut notes) = (*slot, RecordedEffects::default());
-        let event = Event::Request { from, request };
+        let event = L2Event::Request { from, request };
         let result = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
         result.is_ok() && notes.passed_to_memory && (after.line, after.pending) == (slot.line, slot.pending)
     }
@@ -133,7 +133,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
     /// True if a read leaves the directory unchanged, unless the read receives a reply.
     fn is_unheard(&self, at: ModuleId, slot: &LineSlot<Values>, from: Requester, request: Request<Values>) -> bool {
         let (mut after, mut notes) = (*slot, RecordedEffects::default());
-        let event = Event::Request { from, request };
+        let event = L2Event::Request { from, request };
         // A refused step changes nothing: this is asserted at each step.
         let _ = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
         after.entry == slot.entry || notes.replied

@@ -7,7 +7,7 @@ use super::values::Values;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use tombolo_protocol::coherence::{self, MemoryAccess};
-use tombolo_protocol::{Coherence, Effects, Event, LineSlot, Refusal, Reply, Request, ValidInvalid};
+use tombolo_protocol::{Coherence, Effects, L2Event, LineSlot, Refusal, Reply, Request, ValidInvalid};
 use tombolo_types::{Line, Mask, ModuleId};
 
 /// The recorded effects of a step.
@@ -108,7 +108,7 @@ impl<P: Coherence> Machine<'_, P> {
             slot.line = None;
         }
         let mut notes = RecordedEffects::default();
-        let event = Event::Request { from: self.requester(module, source), request: posted.request };
+        let event = L2Event::Request { from: self.requester(module, source), request: posted.request };
         let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
         RequestPrediction {
             refused: result == Err(Refusal::Stall),
@@ -135,7 +135,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn eviction_is_seen(&self, state: &State, module: ModuleId, line: u8) -> bool {
         let mut slot = self.slot_of(state, module, line);
         let mut notes = RecordedEffects::default();
-        let event = Event::Evict { last_of_region: true };
+        let event = L2Event::Evict { last_of_region: true };
         let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
         let is_read = notes.written && self.protocol.ordering_point().is_memory();
         result.is_err() || notes.sent > 0 || is_read

@@ -97,17 +97,17 @@ pub(super) struct Client<N: Nodes, D: Contents> {
 }
 
 impl<N: Nodes, D: Contents> Client<N, D> {
-    pub(super) fn new(site: &ModuleConfig<BlockDesign<N>, D>, geometry: Geometry) -> Client<N, D> {
-        let machine = &site.machine;
+    pub(super) fn new(config: &ModuleConfig<BlockDesign<N>, D>, geometry: Geometry) -> Client<N, D> {
+        let machine = &config.machine;
         let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
-        let is_host = site.layout.host() == Some(site.module);
+        let is_host = config.layout.host() == Some(config.module);
         let closes = stack.row_policy == RowPolicy::Closed;
         let cycles = (stack.probe_cycles.numerator * u32::from(geometry.lines()), stack.probe_cycles.denominator);
         Client {
-            node: Node::Client(site.module),
+            node: Node::Client(config.module),
             is_host,
             blocks: FxHashMap::default(),
-            places: BlockFrames::new(site, geometry),
+            places: BlockFrames::new(config, geometry),
             above: Cache::new(crate::convert::l2_slice(machine)),
             port: Serializer::new(machine.l2.rate),
             request: crate::convert::request_interval(machine),
@@ -228,7 +228,7 @@ fn mask_of<D: Contents>(body: &LineRequest<D>) -> Mask {
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Accepts a request from this module's SMs, or from the host's core.
     pub(super) fn local(&mut self, mut body: LineRequest<D>, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
-        here.shared.traffic.l1_l2 += here.site.packet_sizes.of(Payload::of(&body.request));
+        here.shared.traffic.l1_l2 += here.config.packet_sizes.of(Payload::of(&body.request));
         body.note_arrival(here.out.now());
         self.offer(body, here);
     }
@@ -243,7 +243,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let request = self.client.request(body, self.geometry.place(body.line));
         let mut slot = self.client.cell(block).slot.clone();
         let mut did = StepEffects::<N, D>::default();
-        let step = here.site.protocol.0.step(self.client.node, &mut slot, BlockEvent::Request(request), &mut did);
+        let step = here.config.protocol.0.step(self.client.node, &mut slot, BlockEvent::Request(request), &mut did);
         step.is_err() || did.parks
     }
 
@@ -262,7 +262,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let was_above = above.contains(mask_of(body));
         let mut did = StepEffects::default();
         self.step(block, BlockEvent::Request(request), &mut did, here);
-        let (now, line) = (here.out.now(), here.site.machine.line);
+        let (now, line) = (here.out.now(), here.config.machine.line);
         if did.parks {
             let cell = self.client.cell(block);
             cell.parked.push_front(*body);
@@ -275,13 +275,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 tombolo_types::Bytes(0),
                 self.client.request,
             );
-            let leaves = looked_up.after(here.site.machine.l2.hit_latency).after(self.client.lookup);
+            let leaves = looked_up.after(here.config.machine.l2.hit_latency).after(self.client.lookup);
             self.send_messages(block, did, leaves, here);
             return;
         }
         let bytes = tombolo_types::Bytes(u64::from(mask_of(body).grains()) * line.grain());
         let passed = Departure::at(now).through_for(now, &mut self.client.port, bytes, self.client.request);
-        let leaves = passed.after(here.site.machine.l2.hit_latency);
+        let leaves = passed.after(here.config.machine.l2.hit_latency);
         self.count(body, was_above, here);
         self.client.cell(block).used[usize::from(place / 64)] |= 1 << (place % 64);
         let ready = self.bring_above(body, was_above, leaves, here);
@@ -384,12 +384,12 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 let data = data.line(place);
                 here.deliver(ready, sm, mask.grains(), |at| {
                     let time = body.held_until(ready.time(), at);
-                    Message::Fill { register, line, mask, data, seen, by, time }
+                    Message::Fill { register, line, mask, data, seen, responder: by, latency: time }
                 });
             }
             Some((Answer::Old { data }, by)) => {
                 let data = data.line(place);
-                here.deliver(ready, sm, 1, |_| Message::AtomicResult { warp, result, data, by });
+                here.deliver(ready, sm, 1, |_| Message::AtomicResult { warp, result, data, responder: by });
             }
             None => {}
         }
@@ -424,7 +424,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         if cell.is_requesting {
             cell.by = match from {
                 Node::Client(module) => Some(module),
-                Node::Home => here.site.layout.host(),
+                Node::Home => here.config.layout.host(),
             };
         }
         let brings_block = matches!(N::carries(&message), Carried::Block);
@@ -528,13 +528,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         leaves: Departure,
         here: &SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Departure {
-        let (now, grain) = (here.out.now(), here.site.machine.line.grain());
+        let (now, grain) = (here.out.now(), here.config.machine.line.grain());
         let mut passed = leaves;
         for (_, mask) in set.iter() {
             let bytes = tombolo_types::Bytes(u64::from(mask.grains()) * grain);
             passed = leaves.through_for(now, &mut self.client.port, bytes, self.client.request);
         }
-        if set.is_empty() { leaves } else { passed.after(here.site.machine.l2.hit_latency) }
+        if set.is_empty() { leaves } else { passed.after(here.config.machine.l2.hit_latency) }
     }
 
     /// Reads bytes from a block in the stack as a single access.
@@ -606,7 +606,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         did: &mut StepEffects<N, D>,
         here: &SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let protocol = here.site.protocol.0;
+        let protocol = here.config.protocol.0;
         let node = self.client.node;
         let cell = self.client.cell(block);
         expect_accepted(protocol.step(node, &mut cell.slot, event, did), node, block);

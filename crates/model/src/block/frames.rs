@@ -35,13 +35,13 @@ pub(super) struct BlockFrames {
 
 impl BlockFrames {
     pub(super) fn new<N: Nodes, D: Contents>(
-        site: &ModuleConfig<BlockDesign<N>, D>,
+        config: &ModuleConfig<BlockDesign<N>, D>,
         geometry: Geometry,
     ) -> BlockFrames {
-        let machine = &site.machine;
+        let machine = &config.machine;
         let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
         let slices = u64::from(machine.l2.slices);
-        let (blocks, ways) = match (site.layout.host() == Some(site.module), &machine.llc) {
+        let (blocks, ways) = match (config.layout.host() == Some(config.module), &machine.llc) {
             (true, Some(llc)) => (u64::from(llc.directory_blocks), llc.ways),
             (true, None) | (false, _) => (stack.capacity(machine.dram.bytes) / stack.block_bytes, stack.ways),
         };
@@ -146,7 +146,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         if N::is_busy(&cell.slot) {
             return;
         }
-        let waits = !cell.parked.is_empty() || cell.merging.is_some() || here.site.protocol.0.owes(&cell.slot);
+        let waits = !cell.parked.is_empty() || cell.merging.is_some() || here.config.protocol.0.owes(&cell.slot);
         if !N::holds(&cell.slot) && !waits {
             self.record_use(block);
             self.client.blocks.remove(&block);

@@ -35,8 +35,8 @@ pub(super) struct Home<N: Nodes, D: Contents> {
 }
 
 impl<N: Nodes, D: Contents> Home<N, D> {
-    pub(super) fn new(site: &ModuleConfig<BlockDesign<N>, D>) -> Home<N, D> {
-        let directory = site.machine.host_directory.as_ref();
+    pub(super) fn new(config: &ModuleConfig<BlockDesign<N>, D>) -> Home<N, D> {
+        let directory = config.machine.host_directory.as_ref();
         let lookup = directory.expect("a machine with stacks has a host").lookup_latency;
         Home { blocks: FxHashMap::default(), lookup }
     }
@@ -122,13 +122,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         let mut did = StepEffects::default();
-        let (protocol, lookup) = (here.site.protocol.0, self.home().lookup);
+        let (protocol, lookup) = (here.config.protocol.0, self.home().lookup);
         let kept = self.home().block(block);
         if let BlockEvent::Message { from: Node::Client(client), message } = &event
             && N::class(message) == MessageClass::Request
         {
             kept.requester = *client;
-            if *client != here.site.module {
+            if *client != here.config.module {
                 kept.requesters.add(*client);
             }
         }
@@ -155,14 +155,14 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     ) {
         match access {
             HomeMemoryAccess::Read => {
-                let is_own = requester == here.site.module;
+                let is_own = requester == here.config.module;
                 let places = if is_own { 0 } else { self.geometry.lines() };
                 let line = |place| self.geometry.line(block, place);
                 let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves).done);
                 let at = reads.max().unwrap_or(leaves.time()).max(here.out.now() + Ps(1));
                 let (line, register) = (line(0), EntryId::default());
                 let time = D::Note::default();
-                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register, time });
+                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register, latency: time });
             }
             HomeMemoryAccess::Write { set, data } => self.home_write(block, &set, &data, leaves, here),
             HomeMemoryAccess::WriteAll { data } => {

@@ -32,17 +32,17 @@ impl<M> Clone for Mailbox<M> {
 
 impl<M> Mailbox<M> {
     /// Stores a letter under the given name until the packet arrives.
-    pub fn send(&self, letter: MessageId, message: M) {
-        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(letter, message);
-        debug_assert!(before.is_none(), "{letter:?} was on its way");
+    pub fn send(&self, id: MessageId, message: M) {
+        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, message);
+        debug_assert!(before.is_none(), "{id:?} was on its way");
     }
 
     /// Removes and returns an arrived letter.
     ///
     /// # Panics
     /// If no such letter was sent.
-    pub fn take(&self, letter: MessageId) -> M {
-        let message = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&letter);
-        message.unwrap_or_else(|| panic!("{letter:?} came, and nobody had sent it"))
+    pub fn take(&self, id: MessageId) -> M {
+        let message = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        message.unwrap_or_else(|| panic!("{id:?} came, and nobody had sent it"))
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct PendingMerge {
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Merges all blocks with an owed merge, in address order.
     pub(super) fn merge_all(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
-        let protocol = here.site.protocol.0;
+        let protocol = here.config.protocol.0;
         let owed =
             self.client.blocks.iter().filter(|(_, cell)| protocol.owes(&cell.slot) || all && N::is_dirty(&cell.slot));
         let mut owed: Vec<Block> = owed.map(|(block, _)| *block).collect();
@@ -46,7 +46,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
 
     /// Continues a block's merge if no transaction for the block is in flight.
     pub(super) fn merge_on(&mut self, block: Block, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
-        let protocol = here.site.protocol.0;
+        let protocol = here.config.protocol.0;
         let cell = self.client.cell(block);
         let Some(all) = cell.merging.as_ref().map(|merging| merging.all) else { return };
         if N::is_busy(&cell.slot) {
@@ -74,7 +74,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
 
     /// Notifies the controller after all merges for a join have completed.
     fn merged(&mut self, join: u32, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
-        let controller = here.site.layout.controller(here.site.module);
+        let controller = here.config.layout.controller(here.config.module);
         here.out.send(here.out.now() + Ps(1), self.id, controller, Message::Written { join });
     }
 }

@@ -5,7 +5,7 @@
 //! blocks (UMH's HMD). The protocol keeps each block's state in a slot per node; all rules for values live in the
 //! protocol.
 //!
-//! - `geometry`: mapping between lines and blocks. `bytes`: byte sets and contents. `post`: messages in flight between
+//! - `geometry`: mapping between lines and blocks. `bytes`: byte sets and contents. `mailbox`: messages in flight between
 //!   slices.
 //! - `client`: requests from arrival to reply, and requests from the home. `turn`: the order in which requests run.
 //!   `frames`: frame allocation and eviction.
@@ -130,22 +130,22 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         departs: Departure,
         here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let site = here.site;
-        let host = site.layout.host().expect("blocks are of host memory, and the host is a module");
+        let config = here.config;
+        let host = config.layout.host().expect("blocks are of host memory, and the host is a module");
         let target = match to {
             Node::Home => host,
             Node::Client(module) => module,
         };
         let class = N::class(&message);
         let (grains, masks) = self.payload_size(&message, here);
-        self.stats.count(class, u64::from(grains) * site.machine.line.grain(), target != site.module);
+        self.stats.count(class, u64::from(grains) * config.machine.line.grain(), target != config.module);
         let flags = if grains > 0 { self.flags(block, here) } else { Vec::new() };
-        let letter = MessageId { from: self.id, number: self.sent };
+        let message_id = MessageId { from: self.id, number: self.sent };
         self.sent = self.sent.wrapping_add(1);
-        self.mailbox.send(letter, Envelope { message, flags });
+        self.mailbox.send(message_id, Envelope { message, flags });
         let line = self.geometry.line(block, 0);
-        let packet = Packet::BlockMessage(BlockMessage { line, id: letter, class, grains, masks });
-        if target == site.module {
+        let packet = Packet::BlockMessage(BlockMessage { line, id: message_id, class, grains, masks });
+        if target == config.module {
             let at = departs.time().max(self.heard).max(here.out.now() + Ps(1));
             self.heard = at;
             here.out.send(at, self.id, self.id, Message::Enter { source: target, packet });
@@ -160,7 +160,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             Carried::Nothing => (0, 0),
             Carried::Block => (u32::from(self.geometry.lines()) * Mask::ALL.grains(), 0),
             Carried::Masked(bytes) => {
-                let masks = bytes.lines() as u64 * here.site.machine.messages.mask_bytes.0;
+                let masks = bytes.lines() as u64 * here.config.machine.messages.mask_bytes.0;
                 (bytes.grains(), masks as u16)
             }
         }
@@ -180,11 +180,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn receive(
         &mut self,
         source: ModuleId,
-        BlockMessage { line, id: letter, .. }: BlockMessage,
+        BlockMessage { line, id: message_id, .. }: BlockMessage,
         ready: Ps,
         here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let Envelope { message, flags } = self.mailbox.take(letter);
+        let Envelope { message, flags } = self.mailbox.take(message_id);
         for shown in flags {
             here.flags_mut().learn_shown(shown);
         }
@@ -202,18 +202,18 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
 impl<N: Nodes, D: Contents> L2Slice<BlockDesign<N>, D> for BlockSlice<N, D> {
     fn new(
         id: ComponentId,
-        site: &ModuleConfig<BlockDesign<N>, D>,
-        post: &Mailbox<Envelope<MessageOf<N, D>>>,
+        config: &ModuleConfig<BlockDesign<N>, D>,
+        mailbox: &Mailbox<Envelope<MessageOf<N, D>>>,
     ) -> BlockSlice<N, D> {
-        let machine = &site.machine;
+        let machine = &config.machine;
         let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
-        let geometry = Geometry::new(stack, machine.line, site.map.most_slices());
+        let geometry = Geometry::new(stack, machine.line, config.map.most_slices());
         BlockSlice {
             id,
             geometry,
-            client: Client::new(site, geometry),
-            home: (site.layout.host() == Some(site.module)).then(|| Home::new(site)),
-            mailbox: post.clone(),
+            client: Client::new(config, geometry),
+            home: (config.layout.host() == Some(config.module)).then(|| Home::new(config)),
+            mailbox: mailbox.clone(),
             sent: 0,
             heard: Ps::ZERO,
             stats: BlockStats::default(),
@@ -232,7 +232,7 @@ impl<N: Nodes, D: Contents> L2Slice<BlockDesign<N>, D> for BlockSlice<N, D> {
         match *message {
             Message::Local(request) => self.local(request, here),
             Message::Memory { line, .. } => self.home_read(self.geometry.block(line), here),
-            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.site.module, self.id),
+            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.config.module, self.id),
         }
     }
 
@@ -245,7 +245,7 @@ impl<N: Nodes, D: Contents> L2Slice<BlockDesign<N>, D> for BlockSlice<N, D> {
     ) {
         match *packet {
             Packet::BlockMessage(told) => self.receive(source, told, ready, here),
-            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.site.module, self.id),
+            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.config.module, self.id),
         }
     }
 
@@ -276,7 +276,7 @@ impl<N: Nodes, D: Contents> L2Slice<BlockDesign<N>, D> for BlockSlice<N, D> {
     }
 
     fn release_line(&mut self, line: Line, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) -> Ps {
-        panic!("{}: the page of {line} is to move, and pages of blocks are the host's for good", here.site.module)
+        panic!("{}: the page of {line} is to move, and pages of blocks are the host's for good", here.config.module)
     }
 
     fn read_for_copy(
@@ -284,19 +284,19 @@ impl<N: Nodes, D: Contents> L2Slice<BlockDesign<N>, D> for BlockSlice<N, D> {
         line: Line,
         here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Option<(Mask, D, Departure)> {
-        panic!("{}: {line} is to be copied, and blocks come by themselves", here.site.module)
+        panic!("{}: {line} is to be copied, and blocks come by themselves", here.config.module)
     }
 
     fn overwrite_by_copy(&mut self, line: Line, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
-        panic!("{}: a copy writes {line}, and blocks come by themselves", here.site.module)
+        panic!("{}: a copy writes {line}, and blocks come by themselves", here.config.module)
     }
 
     fn host_wrote(&mut self, _: &[Range<u64>], here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
-        panic!("{}: a host writes past its cache, and blocks come by it", here.site.module)
+        panic!("{}: a host writes past its cache, and blocks come by it", here.config.module)
     }
 
-    fn host_reads(&self, line: Line, _: &Memory<D>, site: &ModuleConfig<BlockDesign<N>, D>) -> D {
-        panic!("{}: a host reads {line} past its cache, and blocks come by it", site.module)
+    fn host_reads(&self, line: Line, _: &Memory<D>, config: &ModuleConfig<BlockDesign<N>, D>) -> D {
+        panic!("{}: a host reads {line} past its cache, and blocks come by it", config.module)
     }
 
     fn warm(&mut self, _: Line, _: Mask, _: SliceView<'_, BlockDesign<N>, D>) {}

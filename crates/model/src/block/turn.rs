@@ -92,7 +92,7 @@ impl<N: Nodes, D: Contents> Arrival for RequestAttempt<'_, '_, '_, N, D> {
         }
         match slice.place(self.block, context) {
             FrameAllocation::Here => {
-                slice.run(self.body, self.by.unwrap_or(context.site.module), context);
+                slice.run(self.body, self.by.unwrap_or(context.config.module), context);
                 Ok(StepOutcome::Accepted)
             }
             FrameAllocation::Crowded(set) => Err(MissingResource::Place(set)),
@@ -173,9 +173,9 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         by: Option<ModuleId>,
         here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Result<(), MissingResource> {
-        let site = here.site;
+        let config = here.config;
         let at = ClientWithContext { slice: self, context: here };
-        match host::take(&site.protocol, &mut RequestAttempt { at, block, body, by })? {
+        match host::take(&config.protocol, &mut RequestAttempt { at, block, body, by })? {
             Admission::Admitted => Ok(()),
             Admission::AwaitsCredit => unreachable!("a client's requests need no credit"),
         }
@@ -194,7 +194,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         if !self.client.cell(block).is_crowded_out {
             let mut queue = VecDeque::new();
             self.resume_into(block, &mut queue, here);
-            self.client.queue.defer(&here.site.protocol, queue.into_iter());
+            self.client.queue.defer(&here.config.protocol, queue.into_iter());
         }
     }
 
@@ -206,7 +206,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             self.client.cell(block).is_crowded_out = false;
             self.resume_into(block, &mut queue, here);
         }
-        self.client.queue.defer(&here.site.protocol, queue.into_iter());
+        self.client.queue.defer(&here.config.protocol, queue.into_iter());
     }
 
     fn resume_into(
@@ -215,7 +215,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         queue: &mut VecDeque<LineRequest<D>>,
         here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let by = self.client.cell(block).by.unwrap_or(here.site.module);
+        let by = self.client.cell(block).by.unwrap_or(here.config.module);
         let at = ClientWithContext { slice: self, context: here };
         host::resume(&mut IdleBlock { at, block, by, lack: None, queue }, ());
     }

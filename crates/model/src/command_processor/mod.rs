@@ -61,7 +61,7 @@ struct ActiveCommand {
     /// Start time for the command, or for a kernel the time when its packet had been read.
     started: Ps,
     /// Start time of the driver operations scheduled before or after this command.
-    around: Ps,
+    tasks_start: Ps,
     /// Boundary side in progress.
     side: Option<BoundarySide>,
     /// Number of modules still running the kernel.
@@ -158,7 +158,7 @@ pub struct CommandProcessor {
     /// Driver operations scheduled before and after commands.
     schedule: Arc<Schedule>,
     /// Intervals in which commands waited for scheduled driver operations.
-    around: Vec<CommandWait>,
+    waits: Vec<CommandWait>,
 }
 
 impl CommandProcessor {
@@ -201,7 +201,7 @@ impl CommandProcessor {
             kernels: Vec::new(),
             modules_per_gpu: machine.topology.modules_per_gpu,
             schedule,
-            around: Vec::new(),
+            waits: Vec::new(),
         }
     }
 
@@ -210,10 +210,10 @@ impl CommandProcessor {
         &mut self,
         message: Message<D>,
         (protocol, topology): (&C, &impl Topology),
-        (watch, transfers): (&D::Probe, &Transfers<D>),
+        (probe, transfers): (&D::Probe, &Transfers<D>),
         out: &mut Out<'_, D>,
     ) {
-        let here = &mut CommandContext { protocol, topology, watch, transfers, out };
+        let here = &mut CommandContext { protocol, topology, probe, transfers, out };
         match message {
             Message::Next => self.goes_on = true,
             Message::Due { slot } => {
@@ -221,7 +221,7 @@ impl CommandProcessor {
                 self.go_through(slot, here);
             }
             Message::ScheduledTasksDone { slot } => {
-                self.around_done(slot, here.out.now());
+                self.tasks_done(slot, here.out.now());
                 self.go_through(slot, here);
             }
             Message::KernelDone { module, slot } => {
@@ -279,7 +279,7 @@ impl CommandProcessor {
 
     /// Intervals in which commands waited for scheduled driver operations, ordered by end time.
     pub fn around_commands(&self) -> &[CommandWait] {
-        &self.around
+        &self.waits
     }
 
     /// Copy intervals, in order.
@@ -290,8 +290,8 @@ impl CommandProcessor {
     /// End time of the last command: a kernel including its release, a copy, or the final release.
     pub fn ended(&self) -> Ps {
         let kernels = self.kernels.iter().map(|kernel| kernel.end);
-        let around = self.around.last().map(|wait| &wait.time);
-        let waits = [self.copied.last(), around, self.hosted.last(), self.core.last(), self.ending.as_ref()];
+        let tasks = self.waits.last().map(|wait| &wait.time);
+        let waits = [self.copied.last(), tasks, self.hosted.last(), self.core.last(), self.ending.as_ref()];
         let waits = waits.into_iter().flatten();
         waits.map(|wait| wait.end).chain(kernels).max().unwrap_or_default()
     }
@@ -341,8 +341,15 @@ impl CommandProcessor {
     ) {
         let (stage, packet) = (CommandStage::Read, KernelId(0));
         let started = here.out.now();
-        let slot =
-            self.slots.add(ActiveCommand { what, stage, packet, started, around: started, side: None, running: 0 });
+        let slot = self.slots.add(ActiveCommand {
+            what,
+            stage,
+            packet,
+            started,
+            tasks_start: started,
+            side: None,
+            running: 0,
+        });
         if self.begin_stage(slot, here) {
             self.go_through(slot, here);
         }
@@ -383,7 +390,7 @@ impl CommandProcessor {
             }
             (CommandStage::Behind, CommandKind::Launch(launch)) => {
                 self.kernels[launch.launch as usize].end = here.out.now();
-                self.around(slot, launch.command, true, here.out)
+                self.start_tasks(slot, launch.command, true, here.out)
             }
             (CommandStage::Run, CommandKind::Launch(launch)) => self.launch(slot, launch, here.out),
             (CommandStage::Run, CommandKind::Host(index, copies)) => {
@@ -531,7 +538,7 @@ impl CommandProcessor {
         let begins = opened.max(out.now() + self.command_latency.to(count));
         let message = Message::Launch { command: command as u32, launch: number, slot };
         let at = self.command_latency.at_controller(begins, out.now());
-        let remaps = self.schedule.around(command).is_some_and(|around| !around.remaps.is_empty());
+        let remaps = self.schedule.tasks_of(command).is_some_and(|tasks| !tasks.remaps.is_empty());
         for module in modules {
             if remaps {
                 let remap = Message::Remap { command: command as u32 };
@@ -631,7 +638,7 @@ impl CommandProcessor {
 struct CommandContext<'a, 'o, C, T, D: Contents> {
     protocol: &'a C,
     topology: &'a T,
-    watch: &'a D::Probe,
+    probe: &'a D::Probe,
     transfers: &'a Transfers<D>,
     out: &'a mut Out<'o, D>,
 }

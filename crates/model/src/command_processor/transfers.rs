@@ -39,14 +39,14 @@ impl CommandProcessor {
             return;
         }
         let HostPhase { reads, writes } = touched(&*self.program, command);
-        if !reads.is_empty() && here.watch.host_reads(self.transfers) {
+        if !reads.is_empty() && here.probe.host_reads(self.transfers) {
             self.tell(true, Transfer { ranges: reads, contents: Vec::new() }, here);
         }
         if !writes.is_empty() {
             let writing = HostPhase { reads: Vec::new(), writes };
             let accesses = writing.accesses(self.program.line_size());
             let written = accesses.map_while(|access| {
-                let data = here.watch.host_writes(access.line, access.mask)?;
+                let data = here.probe.host_writes(access.line, access.mask)?;
                 Some((access.line, access.mask, data))
             });
             let contents = written.collect();

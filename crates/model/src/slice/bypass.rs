@@ -54,9 +54,9 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let (line, to) = (item.body.line, waiter(item, here));
-        let (own, register, inside) = (here.site.module, to.register, D::Note::of(time.into()));
+        let (own, register, inside) = (here.config.module, to.register, D::Note::of(time.into()));
         let (target, packet) = match to.from {
-            Requester::Module(_) if here.site.protocol.passes_reads() => {
+            Requester::Module(_) if here.config.protocol.passes_reads() => {
                 let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 (to.module, Packet::Answer { sm: to.sm, register, line, mask, data, seen, by: own, inside })
             }
@@ -76,8 +76,8 @@ impl<D: Contents> Slice<D> {
         data: D,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let (line, origin, by) = (item.body.line, item.body.origin, here.site.module);
-        let target = if origin.module == by { by } else { here.site.next_back(line, origin.module) };
+        let (line, origin, by) = (item.body.line, item.body.origin, here.config.module);
+        let target = if origin.module == by { by } else { here.config.next_back(line, origin.module) };
         let packet = Packet::AtomicResult { origin, line, data, by };
         here.out.send(done, self.id, self.id, Message::BypassReply { target, packet });
     }
@@ -99,8 +99,8 @@ impl<D: Contents> Slice<D> {
                 let data = here.shared.memory.read(line);
                 here.send(leaves, target, Packet::Fill { register, line, mask, data, by, inside, link });
             }
-            Packet::AtomicResult { origin, data, by, .. } if target == here.site.module => {
-                let old = Message::AtomicResult { warp: origin.warp, result: origin.result, data, by };
+            Packet::AtomicResult { origin, data, by, .. } if target == here.config.module => {
+                let old = Message::AtomicResult { warp: origin.warp, result: origin.result, data, responder: by };
                 here.deliver(leaves, origin.sm, 1, |_| old);
             }
             answer => {

@@ -124,7 +124,7 @@ impl<R: Copy> CreditQueue<R> {
 impl<D: Contents> Slice<D> {
     /// Ordering lane of a line: requests in the same lane stay in order on the channels between modules.
     pub(super) fn lane<C: Coherence>(&self, line: Line, here: &SliceContext<'_, '_, C, D>) -> Line {
-        match here.site.protocol.channels().up {
+        match here.config.protocol.channels().up {
             Delivery::FifoPerLine => line,
             Delivery::FifoPerRegion => self.directory.region_of(line),
             Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),

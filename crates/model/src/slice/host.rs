@@ -16,7 +16,7 @@ use tombolo_protocol::host::{
     Admission, Arrival, AwaitingRead, Backlog, Bulk, DeferringL2, FillTarget, MissCompletion, Region, StepOutcome,
     WriteBack,
 };
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, LineSlot, Pending, Sharers};
+use tombolo_protocol::{Class, ClassSet, Coherence, L2Event, LineSlot, Pending, Sharers};
 use tombolo_types::{Line, Mask, Ps};
 
 /// Slice together with the current event's context.
@@ -138,7 +138,7 @@ impl<C: Coherence, D: Contents> FillTarget for SliceFill<'_, '_, '_, C, D> {
     fn install(&mut self) -> bool {
         let SliceWithContext { slice, context } = &mut self.here;
         let before = self.filled.slot;
-        let event = Event::Fill { mask: self.filled.mask, data: self.filled.data };
+        let event = L2Event::Fill { mask: self.filled.mask, data: self.filled.data };
         slice.step(&mut self.filled.slot, event, context);
         slice.keep_line(&before, &self.filled.slot, self.filled.leaves, context);
         let line = before.line_id;
@@ -243,7 +243,7 @@ impl<C: Coherence, D: Contents> Region for InvalidatedRegion<'_, '_, '_, C, D> {
         let SliceWithContext { slice, context } = &mut self.here;
         let before = slice.view(self.line, context);
         let mut slot = before;
-        let mut actions = slice.step(&mut slot, Event::InvalidateRegion, context);
+        let mut actions = slice.step(&mut slot, L2Event::InvalidateRegion, context);
         slice.keep_entry(&before, &slot, self.leaves, context);
         actions.original = Some(self.cause);
         slice.send_invalidations(self.line, &actions, self.leaves, context);
@@ -256,7 +256,7 @@ impl<C: Coherence, D: Contents> Region for InvalidatedRegion<'_, '_, '_, C, D> {
         }
         let before = slice.view(line, context);
         let mut slot = before;
-        slice.step(&mut slot, Event::InvalidateLine, context);
+        slice.step(&mut slot, L2Event::InvalidateLine, context);
         if slot.line.is_none() {
             match self.cause {
                 InvalidationCause::Store | InvalidationCause::Forwarded => {
@@ -281,9 +281,9 @@ pub(super) struct ReplacedEntry<'s, 'a, 'o, C, D: Contents> {
 impl<C: Coherence, D: Contents> Region for ReplacedEntry<'_, '_, '_, C, D> {
     fn step(&mut self) {
         let SliceWithContext { slice, context } = &mut self.here;
-        let homes = context.site.homes(self.line);
+        let homes = context.config.homes(self.line);
         let mut slot = LineSlot { line_id: self.line, homes, line: None, pending: None, entry: Some(self.sharers) };
-        let actions = slice.step(&mut slot, Event::ReplaceEntry, context);
+        let actions = slice.step(&mut slot, L2Event::ReplaceEntry, context);
         slice.send_invalidations(self.line, &actions, self.leaves, context);
     }
 
@@ -355,7 +355,7 @@ impl<C: Coherence, D: Contents> WriteBack for LineFlush<'_, '_, '_, C, D> {
         let SliceWithContext { slice, context } = &mut self.here;
         let entry = slice.mshr.find(self.line).expect("a protocol stalls only on a pending miss");
         if !std::mem::replace(&mut slice.mshr.get_mut(entry).flushes, true) {
-            let tickets = context.post(self.line, context.site.module, Tickets::default());
+            let tickets = context.post(self.line, context.config.module, Tickets::default());
             slice.flushes.insert(self.line, tickets);
         }
     }

@@ -59,10 +59,10 @@ impl<D: Contents> Slice<D> {
             InvalidationCause::DirectoryEviction => here.shared.stats.invalidations_by_eviction += count,
             InvalidationCause::Forwarded => here.shared.stats.invalidations_forwarded += count,
         }
-        here.shared.stats.invalidation_bytes += count * here.site.packet_sizes.control().0;
+        here.shared.stats.invalidation_bytes += count * here.config.packet_sizes.control().0;
         let cause = actions.original.unwrap_or(actions.cause);
         for target in actions.invalidate {
-            let ticket = here.uncore.drains.post_invalidation(here.site.is_beyond(target));
+            let ticket = here.uncore.drains.post_invalidation(here.config.is_beyond(target));
             here.send(leaves, target, Packet::Invalidate { line, cause, ticket });
         }
     }
@@ -75,10 +75,10 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let (site, leaves) = (here.site, Departure::at(ready));
+        let (config, leaves) = (here.config, Departure::at(ready));
         let here = SliceWithContext { slice: self, context: here };
         let mut region = InvalidatedRegion { here, line, cause, leaves };
-        host::invalidate_region(&site.protocol, &mut region, line, site.map.region_lines(line));
+        host::invalidate_region(&config.protocol, &mut region, line, config.map.region_lines(line));
     }
 
     /// Stores a changed directory entry after a protocol step, possibly evicting another entry.
@@ -128,9 +128,9 @@ impl<D: Contents> Slice<D> {
     ) {
         here.shared.stats.directory_evictions += 1;
         here.shared.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
-        let site = here.site;
+        let config = here.config;
         let here = SliceWithContext { slice: self, context: here };
         let mut region = ReplacedEntry { here, line, sharers, leaves };
-        host::replace_entry(&site.protocol, &mut region, site.map.region_lines(line));
+        host::replace_entry(&config.protocol, &mut region, config.map.region_lines(line));
     }
 }

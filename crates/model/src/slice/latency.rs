@@ -18,7 +18,7 @@ impl<D: Contents> SliceRequest<D> {
 impl<D: Contents> Slice<D> {
     /// Service time for a lookup on an idle slice, including the transfer of `bytes`.
     fn look_up_time<C>(&self, bytes: u64, here: &SliceContext<'_, '_, C, D>) -> Ps {
-        self.port.span(Bytes(bytes)).max(self.request.time()) + here.site.machine.l2.hit_latency
+        self.port.span(Bytes(bytes)).max(self.request.time()) + here.config.machine.l2.hit_latency
     }
 
     /// Latency in this slice for a request that departs at `leaves`, including the transfer of `bytes`, plus the time
@@ -30,7 +30,7 @@ impl<D: Contents> Slice<D> {
         bytes: u64,
         here: &SliceContext<'_, '_, C, D>,
     ) -> ModuleLatency {
-        if !here.site.follows_loads() {
+        if !here.config.follows_loads() {
             return ModuleLatency::default();
         }
         let time = Ps(Stamp::of(leaves).after(item.arrived).into());
@@ -46,11 +46,11 @@ impl<D: Contents> Slice<D> {
         below: LatencyBelow,
         here: &SliceContext<'_, '_, C, D>,
     ) -> LatencyBelow {
-        if !here.site.follows_loads() {
+        if !here.config.follows_loads() {
             return LatencyBelow::default();
         }
         let since_arrival = Stamp::of(ready).after(waiter.arrived);
-        let bytes = u64::from(waiter.mask.grains()) * here.site.machine.line.grain();
+        let bytes = u64::from(waiter.mask.grains()) * here.config.machine.line.grain();
         let passing = self.port.span(Bytes(bytes));
         let (below, idle) = if since_arrival >= below.sum() {
             (below, self.look_up_time(0, here) + passing)
@@ -64,7 +64,7 @@ impl<D: Contents> Slice<D> {
 
     /// Records the departure time of a read sent to another module for an MSHR.
     pub(super) fn note_sent<C>(&mut self, register: EntryId, leaves: Ps, here: &SliceContext<'_, '_, C, D>) {
-        if here.site.follows_loads() {
+        if here.config.follows_loads() {
             self.sent.set(register, Stamp::of(leaves));
         }
     }
@@ -78,13 +78,13 @@ impl<D: Contents> Slice<D> {
         (time, ready): (LatencyBelow, Ps),
         here: &SliceContext<'_, '_, C, D>,
     ) -> (LatencyBelow, u32) {
-        let (site, own) = (here.site, here.site.module);
-        if !site.follows_loads() {
+        let (config, own) = (here.config, here.config.module);
+        if !config.follows_loads() {
             return (LatencyBelow::default(), 0);
         }
         let whole = Stamp::of(ready).after(self.sent.get(register));
         let link = time.link.saturating_add(whole.saturating_sub(time.sum()));
-        let further = if by == source { 0 } else { site.trip(source, by, mask) };
-        (LatencyBelow { link, ..time }, site.trip(own, source, mask).saturating_add(further))
+        let further = if by == source { 0 } else { config.trip(source, by, mask) };
+        (LatencyBelow { link, ..time }, config.trip(own, source, mask).saturating_add(further))
     }
 }

@@ -48,7 +48,7 @@ use rustc_hash::FxHashMap;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::host::Backlog;
 use tombolo_protocol::{
-    Class, Coherence, Event, Homes, LineSlot, LineState, ModuleSet, Pending, Request, Requester, Sharers, coherence,
+    Class, Coherence, Homes, L2Event, LineSlot, LineState, ModuleSet, Pending, Request, Requester, Sharers, coherence,
 };
 use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer, SmId};
 
@@ -93,10 +93,10 @@ impl<D: Contents> SliceRequest<D> {
         ready: Ps,
         here: &SliceContext<'_, '_, C, D>,
     ) -> SliceRequest<D> {
-        let homes = here.site.homes(body.line);
+        let homes = here.config.homes(body.line);
         let source = match from {
             Requester::Local => RequestSource::Local,
-            Requester::Module(module) if homes.system == here.site.module => RequestSource::ToSystemHome(module),
+            Requester::Module(module) if homes.system == here.config.module => RequestSource::ToSystemHome(module),
             Requester::Module(module) => RequestSource::ToGpuHome(module),
         };
         SliceRequest { source, homes, arrived: Stamp::of(ready), body }
@@ -129,13 +129,13 @@ impl<D: Contents> SliceRequest<D> {
     /// True if the request bypasses this L2.
     #[inline]
     fn passes_l2<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        coherence::bypasses_l2(&here.site.protocol, here.site.module, self.homes, self.from())
+        coherence::bypasses_l2(&here.config.protocol, here.config.module, self.homes, self.from())
     }
 
     /// True for another module's read that this module's memory serves after an L2 miss.
     fn reads_at_memory<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        let is_met_here = self.homes.system == here.site.module && self.from() != Requester::Local;
-        is_met_here && here.site.protocol.ordering_point().is_memory()
+        let is_met_here = self.homes.system == here.config.module && self.from() != Requester::Local;
+        is_met_here && here.config.protocol.ordering_point().is_memory()
     }
 
     /// True if a credit is available for a store that may be forwarded; also true for requests without need for a
@@ -148,7 +148,7 @@ impl<D: Contents> SliceRequest<D> {
             return has_room;
         }
         self.is_read()
-            || self.homes.system == here.site.module
+            || self.homes.system == here.config.module
             || here.uncore.drains.has_room(Self::forwards(self.level()))
     }
 
@@ -270,11 +270,11 @@ pub struct Slice<D: Contents> {
 
 impl<D: Contents> Slice<D> {
     /// Creates an empty slice.
-    pub fn new<C: Coherence>(id: ComponentId, site: &ModuleConfig<C, D>) -> Slice<D> {
-        let machine = &site.machine;
+    pub fn new<C: Coherence>(id: ComponentId, config: &ModuleConfig<C, D>) -> Slice<D> {
+        let machine = &config.machine;
         Slice {
             id,
-            index: site.source(id),
+            index: config.source(id),
             cache: Cache::new(crate::convert::l2_slice(machine)),
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
@@ -303,7 +303,7 @@ impl<D: Contents> Slice<D> {
 
     /// Accepts a request from an SM in this module.
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, C, D>) {
-        here.shared.traffic.l1_l2 += here.site.packet_sizes.of(Payload::of(&body.request));
+        here.shared.traffic.l1_l2 += here.config.packet_sizes.of(Payload::of(&body.request));
         let now = here.out.now();
         self.offer(SliceRequest::new(Requester::Local, body, now, here), now, here);
     }
@@ -334,7 +334,7 @@ impl<D: Contents> Slice<D> {
             Packet::Downgrade { line } => {
                 let mut slot = self.view(line, here);
                 let before = slot;
-                let event = Event::Downgrade { from: source };
+                let event = L2Event::Downgrade { from: source };
                 self.step(&mut slot, event, here);
                 self.keep_entry(&before, &slot, Departure::at(ready), here);
             }
@@ -346,14 +346,14 @@ impl<D: Contents> Slice<D> {
             | Packet::PhaseDone { .. }
             | Packet::Chunk(_)
             | Packet::BlockMessage(_) => {
-                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, here.site.module)
+                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, here.config.module)
             }
         }
     }
 
     /// Starts a DRAM fetch that waited for the slice's port.
     pub fn fetch_later<C: Coherence>(&mut self, wanted: DramFetch, here: &mut SliceContext<'_, '_, C, D>) {
-        let leaves = Departure::at(here.out.now()).after(here.site.machine.l2.hit_latency);
+        let leaves = Departure::at(here.out.now()).after(here.config.machine.l2.hit_latency);
         self.fetch(wanted, leaves, here);
     }
 
@@ -362,7 +362,7 @@ impl<D: Contents> Slice<D> {
         let DramFetch { line, mask, register, latency: time } = wanted;
         let data = here.shared.memory.read(line);
         let below = LatencyBelow { inside: time, link: 0 };
-        let arrived = ReplyBytes { line, mask, data, by: here.site.module, below, unloaded: 0 };
+        let arrived = ReplyBytes { line, mask, data, by: here.config.module, below, unloaded: 0 };
         self.fill(arrived, register, here.out.now(), here);
     }
 
@@ -421,7 +421,7 @@ impl<D: Contents> Slice<D> {
 
     fn view<C: Coherence>(&mut self, line: Line, here: &SliceContext<'_, '_, C, D>) -> LineSlot<D> {
         let entry = self.mshr.find(line);
-        let homes = here.site.homes(line);
+        let homes = here.config.homes(line);
         let mut slot = self.view_line(line, homes, entry);
         self.view_entry(&mut slot, here);
         slot
@@ -430,8 +430,8 @@ impl<D: Contents> Slice<D> {
     /// Looks up the slot's directory entry, if this module is a home for the line.
     #[inline]
     fn view_entry<C: Coherence>(&mut self, slot: &mut LineSlot<D>, here: &SliceContext<'_, '_, C, D>) {
-        let is_home = slot.homes.system == here.site.module || slot.homes.gpu == here.site.module;
-        if is_home && here.site.protocol.has_directory() {
+        let is_home = slot.homes.system == here.config.module || slot.homes.gpu == here.config.module;
+        if is_home && here.config.protocol.has_directory() {
             slot.entry = self.directory.lookup(slot.line_id).copied();
         }
     }
@@ -460,14 +460,15 @@ impl<D: Contents> Slice<D> {
     fn step<C: Coherence>(
         &mut self,
         slot: &mut LineSlot<D>,
-        event: Event<D>,
+        event: L2Event<D>,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Actions<D> {
         let (before, mut actions) = (*slot, Actions::default());
-        if let Err(refusal) = here.site.protocol.step(&here.site.map, here.site.module, slot, event, &mut actions) {
-            panic!("{}, {}: {event:?} refused: {refusal:?}", here.site.module, slot.line_id);
+        if let Err(refusal) = here.config.protocol.step(&here.config.map, here.config.module, slot, event, &mut actions)
+        {
+            panic!("{}, {}: {event:?} refused: {refusal:?}", here.config.module, slot.line_id);
         }
-        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {}: {event:?}", here.site.module, slot.line_id);
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {}: {event:?}", here.config.module, slot.line_id);
         actions
     }
 }
@@ -478,12 +479,12 @@ fn keeps_to_edges<C: Coherence, D: Contents>(
     actions: &Actions<D>,
     here: &SliceContext<'_, '_, C, D>,
 ) -> bool {
-    let (at, protocol) = (here.site.module, &here.site.protocol);
+    let (at, protocol) = (here.config.module, &here.config.protocol);
     let requests = actions.forwards.iter().flatten().map(|(to, _)| *to);
     let up: ModuleSet = requests.chain(actions.downgrade).collect();
     let down: ModuleSet = actions.invalidate.iter().collect();
     let above = protocol.next_level(at, before.homes);
-    let named = |entry| protocol.invalidation_targets(&here.site.map, at, before.line_id, entry);
+    let named = |entry| protocol.invalidation_targets(&here.config.map, at, before.line_id, entry);
     let named = before.entry.map_or(ModuleSet::NONE, named);
     up.difference(above).is_empty() && down.difference(named).is_empty()
 }

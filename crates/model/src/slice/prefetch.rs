@@ -45,7 +45,7 @@ impl<D: Contents> Slice<D> {
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         self.cache.prefetch(line);
-        if view.site.protocol.has_directory() {
+        if view.config.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
@@ -65,7 +65,7 @@ impl<D: Contents> Slice<D> {
     /// removed.
     #[inline]
     pub(super) fn prefetch_queue<C: Coherence>(&self, level: usize, view: SliceView<'_, C, D>) {
-        if !view.site.hints {
+        if !view.config.hints {
             return;
         }
         let queue = &self.queues[level];
@@ -87,7 +87,7 @@ impl<D: Contents> Slice<D> {
     fn prefetch_look_up<C: Coherence>(&self, line: Line, local: bool, view: SliceView<'_, C, D>) {
         self.mshr.prefetch_new(line);
         self.cache.prefetch(line);
-        if !local && view.site.protocol.has_directory() {
+        if !local && view.config.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
@@ -115,7 +115,7 @@ impl<D: Contents> Slice<D> {
     /// channels.
     #[inline]
     fn prefetch_peer<C: Coherence>(&self, line: Line, view: SliceView<'_, C, D>) {
-        if view.site.protocol.has_directory() {
+        if view.config.protocol.has_directory() {
             self.directory.prefetch_slot(line);
         }
         view.uncore.port.prefetch(self.index);

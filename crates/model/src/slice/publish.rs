@@ -19,7 +19,7 @@ use crate::value_probe::Contents;
 use tombolo_protocol::host::StepOutcome;
 use tombolo_protocol::plan::Action;
 use tombolo_protocol::publication::{Publication, PublicationDecision, PublicationEntry, QueueDecision, Subscribers};
-use tombolo_protocol::{Coherence, Event, LineSlot, Request, Requester};
+use tombolo_protocol::{Coherence, L2Event, LineSlot, Request, Requester};
 use tombolo_types::{Line, Mask, ModuleId, Ps, Scope, SmId};
 
 impl<D: Contents> SliceRequest<D> {
@@ -40,7 +40,7 @@ impl<D: Contents> SliceRequest<D> {
         }
         let (subscribers, publisher) = (self.subscribers(here)?, here.uncore.publisher.as_ref()?);
         let (line, request) = (self.body.line, &self.body.request);
-        let before = publisher.rules.before(subscribers, here.site.module, request, &publisher.publishing(line));
+        let before = publisher.rules.before(subscribers, here.config.module, request, &publisher.publishing(line));
         Some(match request {
             _ if before == QueueDecision::Waits => false,
             Request::Write { .. } | Request::Read { .. } => publisher.queue.has_room(line),
@@ -63,12 +63,12 @@ impl<D: Contents> Slice<D> {
         }
         let (subscribers, line) = (item.subscribers(here)?, item.body.line);
         let publisher = here.uncore.publisher.as_mut()?;
-        let is_here = subscribers.contains(here.site.module);
+        let is_here = subscribers.contains(here.config.module);
         let request = &item.body.request;
         if let Request::Read { mask, .. } = *request {
             publisher.read(line, mask);
         }
-        let before = publisher.rules.before(subscribers, here.site.module, request, &publisher.publishing(line));
+        let before = publisher.rules.before(subscribers, here.config.module, request, &publisher.publishing(line));
         match before {
             QueueDecision::Passes | QueueDecision::PassesBehindEntry => {
                 let publisher = here.uncore.publisher.as_mut()?;
@@ -86,11 +86,11 @@ impl<D: Contents> Slice<D> {
             QueueDecision::Answered(data) => {
                 let Request::Read { mask, .. } = *request else { return None };
                 publisher.stats.forwards += 1;
-                let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+                let bytes = u64::from(mask.grains()) * here.config.machine.line.grain();
                 let leaves = self.occupy(here.out.now(), ready, bytes, here);
                 here.shared.stats.reads += 1;
                 let inside = self.latency_until(leaves.time(), item, bytes, here);
-                let (by, time) = (here.site.module, LatencyBelow { inside, link: 0 });
+                let (by, time) = (here.config.module, LatencyBelow { inside, link: 0 });
                 self.reply(waiter(item, here), ReadReply { line, mask, data, by, time, unloaded: 0 }, leaves, here);
                 Some(StepOutcome::Accepted)
             }
@@ -107,7 +107,7 @@ impl<D: Contents> Slice<D> {
                 here.at_uncore().publish_atomic(subscribers, &item.body);
                 Some(StepOutcome::Accepted)
             }
-            QueueDecision::Waits => panic!("{}, {line}: what waits was taken", here.site.module),
+            QueueDecision::Waits => panic!("{}, {line}: what waits was taken", here.config.module),
         }
     }
 
@@ -119,7 +119,7 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let mask = bytes_of(item);
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+        let bytes = u64::from(mask.grains()) * here.config.machine.line.grain();
         let leaves = self.occupy(here.out.now(), ready, bytes, here);
         match item.body.request {
             Request::Atomic { .. } => here.shared.stats.atomics += 1,
@@ -139,7 +139,7 @@ impl<D: Contents> Slice<D> {
     ) {
         let line = item.body.line;
         let mask = bytes_of(item);
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+        let bytes = u64::from(mask.grains()) * here.config.machine.line.grain();
         let leaves = self.occupy(here.out.now(), ready, bytes, here);
         let mut taken = leaves.time();
         if let Some((mask, data)) = step.actions.write {
@@ -147,7 +147,7 @@ impl<D: Contents> Slice<D> {
         }
         if let Some(state) = step.after.line.filter(|state| !state.dirty.is_empty()) {
             let mut slot = LineSlot { line: Some(state), ..*step.before };
-            let actions = self.step(&mut slot, Event::Evict { last_of_region: false }, here);
+            let actions = self.step(&mut slot, L2Event::Evict { last_of_region: false }, here);
             taken = taken.max(self.send_written_back((line, None), &actions, leaves, here).1);
         }
         self.acknowledge(item, true, taken, here);
@@ -160,7 +160,7 @@ impl<D: Contents> Slice<D> {
         item: &SliceRequest<D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> bool {
-        let (line, at) = (item.body.line, here.site.module);
+        let (line, at) = (item.body.line, here.config.module);
         let Some(subscribers) = item.subscribers(here).filter(|subscribers| subscribers.contains(at)) else {
             return false;
         };
@@ -226,12 +226,12 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
         self.uncore.publisher.as_ref()?;
-        self.site.map.subscribers(line).filter(|subscribers| subscribers.are_several())
+        self.config.map.subscribers(line).filter(|subscribers| subscribers.are_several())
     }
 
     /// Records the arrival of a publication from another module.
     pub(super) fn note_received(&mut self, body: &LineRequest<D>) {
-        let grain = self.site.machine.line.grain();
+        let grain = self.config.machine.line.grain();
         if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.uncore.publisher, body.request) {
             publisher.received(body.line, mask, grain);
         }
@@ -239,9 +239,9 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// Acknowledges a publication, accepted at `at`, to its publisher.
     pub(super) fn acknowledge_publication(&mut self, body: &LineRequest<D>, from: ModuleId, at: Ps) {
-        let back = at + self.site.notice_latency(from);
+        let back = at + self.config.notice_latency(from);
         let delivered = Message::Delivered { ticket: body.tickets.hop, line: body.line };
-        self.out.send(back, self.id, self.site.layout.controller(from), delivered);
+        self.out.send(back, self.id, self.config.layout.controller(from), delivered);
     }
 }
 
@@ -285,7 +285,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     fn publish_entry(&mut self, line: Line, cause: DrainCause) {
         let Some(publisher) = &mut self.uncore.publisher else { return };
         let Some(entry) = publisher.queue.remove(line) else { return };
-        let subscribers = self.site.map.subscribers(line).expect("an entry leaves before its page changes");
+        let subscribers = self.config.map.subscribers(line).expect("an entry leaves before its page changes");
         let rules = publisher.rules;
         let PublicationEntry { mask, data } = rules.sent(entry, Mask::ALL, None);
         let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
@@ -311,7 +311,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     /// Builds a request on this module's own behalf.
     fn publication(&self, line: Line, request: Request<D>) -> LineRequest<D> {
         let nobody = EntryId::default();
-        let origin = ReplyDestination { module: self.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
+        let origin = ReplyDestination { module: self.config.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         LineRequest {
             line,
             request,
@@ -326,12 +326,12 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     /// Sends a copy to each target after the subscriber lookup, and returns the number of copies. All publications for
     /// a line use the path from its slice and therefore stay in order.
     fn publish(&mut self, rules: Publication, subscribers: Subscribers, body: &LineRequest<D>) -> u32 {
-        let (line, now, from) = (body.line, self.out.now(), self.site.module);
+        let (line, now, from) = (body.line, self.out.now(), self.config.module);
         let Some(publisher) = &mut self.uncore.publisher else { return 0 };
-        let known = publisher.look_up(self.site.map.page(line), now);
+        let known = publisher.look_up(self.config.map.page(line), now);
         let leaves = Departure::at(now).after(known - now);
         let targets = rules.targets(subscribers, from);
-        let id = std::mem::replace(&mut self.id, self.site.slice_of(from, line));
+        let id = std::mem::replace(&mut self.id, self.config.slice_of(from, line));
         for target in targets {
             let tickets = self.uncore.drains.post(LEG_OF_PUBLICATIONS, Tickets::default());
             let packet = Packet::Request(LineRequest { tickets, ..*body });
@@ -351,11 +351,11 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     }
 
     fn count_publication(&mut self, packet: &Packet<D>, body: &LineRequest<D>) {
-        let bytes = self.site.packet_sizes.of(packet.facts().payload).0;
+        let bytes = self.config.packet_sizes.of(packet.facts().payload).0;
         let Some(publisher) = &mut self.uncore.publisher else { return };
         match body.request {
             Request::Write { mask, .. } => {
-                let unwritten = u64::from((!mask).grains()) * self.site.machine.line.grain();
+                let unwritten = u64::from((!mask).grains()) * self.config.machine.line.grain();
                 publisher.line_sent(body.line, unwritten, bytes);
             }
             Request::Atomic { .. } | Request::Read { .. } => publisher.atomic_sent(body.line, bytes),
@@ -370,9 +370,9 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         }
         let now = Departure::at(self.out.now());
         for HeldReply { line, origin, data, .. } in publisher.let_go(line) {
-            let back = self.site.next_back(line, origin.module);
-            let id = std::mem::replace(&mut self.id, self.site.slice_of(self.site.module, line));
-            self.send(now, back, Packet::AtomicResult { origin, line, data, by: self.site.module });
+            let back = self.config.next_back(line, origin.module);
+            let id = std::mem::replace(&mut self.id, self.config.slice_of(self.config.module, line));
+            self.send(now, back, Packet::AtomicResult { origin, line, data, by: self.config.module });
             self.id = id;
         }
     }

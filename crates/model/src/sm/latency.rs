@@ -89,7 +89,7 @@ impl<D: Contents> Sm<D> {
     pub(super) fn load_latency<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> LoadLatency {
         let FillMessage { register, mask, responder: by, latency: time, .. } = *fill;
         let stall = here.shared.stall_of(by);
-        if !here.site.follows_loads() {
+        if !here.config.follows_loads() {
             return LoadLatency { served: LoadServer::L1, stall, legs: Legs::default(), whole: 0 };
         }
         let RequestLatency { since, l1, tlb, crossbar } = self.request_latencies.get(register);
@@ -101,7 +101,7 @@ impl<D: Contents> Sm<D> {
         if by == self.module {
             crossbar += rest;
         } else if rest > 0 {
-            let idle = here.site.trip(self.module, by, mask).saturating_sub(link_wire);
+            let idle = here.config.trip(self.module, by, mask).saturating_sub(link_wire);
             link_wire += rest.min(idle);
             link_queue += rest.saturating_sub(idle);
         }

@@ -37,7 +37,7 @@ impl Movement {
         };
         notes.extend(self.race_notes(program, &arrays));
         notes.extend(host_note(program));
-        (Schedule { around, copies: made.copies, overlaps: false }, notes)
+        (Schedule { tasks: around, copies: made.copies, overlaps: false }, notes)
     }
 
     fn hull_copies(

@@ -77,7 +77,7 @@ impl HostCopier<'_> {
         let ahead = self.before_host(program.results(), &allocations, &mut pending, &mut copies);
         around.push(CommandTasks { ahead, ..CommandTasks::default() });
         let notes = if copies.is_empty() { vec![NOTHING_COPIED.to_owned()] } else { Vec::new() };
-        (Schedule { around, copies, overlaps: false }, notes)
+        (Schedule { tasks: around, copies, overlaps: false }, notes)
     }
 
     /// Copies all arrays, in both directions.
@@ -105,7 +105,7 @@ impl HostCopier<'_> {
         }
         around.push(ahead(false));
         let notes = if arrays.is_empty() { vec![NO_ARRAYS.to_owned()] } else { Vec::new() };
-        (Schedule { around, copies, overlaps: false }, notes)
+        (Schedule { tasks: around, copies, overlaps: false }, notes)
     }
 
     /// Copies required before the host works.

@@ -75,7 +75,7 @@ impl Movement {
             Command::Launch { kernel, on, .. } => around(self.number(kernel, on)),
             Command::Copy { .. } | Command::Host { .. } | Command::Barrier => CommandTasks::default(),
         });
-        Schedule { around: around.collect(), ..Schedule::default() }
+        Schedule { tasks: around.collect(), ..Schedule::default() }
     }
 
     fn home(&self, table: &PageTable, page: Page) -> ModuleId {

@@ -22,7 +22,7 @@ fn cta(reads: Range<u64>, writes: Range<u64>) -> Cta {
 
 /// Lines carried by all copies in a schedule.
 fn carried(schedule: &Schedule) -> u64 {
-    let calls = schedule.around.iter().flat_map(|around| &around.copies);
+    let calls = schedule.tasks.iter().flat_map(|around| &around.copies);
     calls.map(|&call| LineSet::from(schedule.copies[call as usize].lines).count()).sum()
 }
 
@@ -32,7 +32,7 @@ fn calls(schedule: &Schedule, index: usize) -> Vec<(u8, u8, u64, u64)> {
         let PeerCopy { from, to, lines, .. } = &schedule.copies[call as usize];
         (from.0, to.0, lines.first.0, lines.end.0)
     };
-    schedule.around[index].copies.iter().map(call).collect()
+    schedule.tasks[index].copies.iter().map(call).collect()
 }
 
 /// Four modules, each with its quarter of `a` and `b`: `there` writes `b` from `a`, `back` writes `a` from `b`, each
@@ -53,7 +53,7 @@ fn each_module_sends_its_slice_to_all_others_behind_every_launch() {
     let (schedule, notes) = find(&program, 4).copies(&*program, CopyContents::Hull);
     assert_eq!(carried(&schedule), 3 * 64 * (4 - 1), "written x (n - 1)");
     assert_eq!(calls(&schedule, 0)[..4], [(0, 1, 64, 80), (0, 2, 64, 80), (0, 3, 64, 80), (1, 2, 80, 96)]);
-    assert_eq!(schedule.around[0], schedule.around[2], "a kernel launched again sends the same");
+    assert_eq!(schedule.tasks[0], schedule.tasks[2], "a kernel launched again sends the same");
     assert_eq!(schedule.copies.len(), 2 * 4 * 3);
     assert_eq!(notes, [""; 0], "slices do not overlap");
 }
@@ -152,7 +152,7 @@ fn lines_of_no_array_are_sent_by_runs_of_pages() {
 
 fn moves(schedule: &Schedule) -> Vec<Vec<(u64, u8)>> {
     let of = |moves: &[PageMove]| moves.iter().map(|one| (one.page.0, one.to.0)).collect();
-    schedule.around.iter().map(|around| of(&around.moves)).collect()
+    schedule.tasks.iter().map(|around| of(&around.moves)).collect()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_page_that_two_write_stays_where_it_is() {
 
 fn remaps(schedule: &Schedule) -> Vec<Vec<(u8, u64, u8)>> {
     let of = |remaps: &[Remap]| remaps.iter().map(|one| (one.at.0, one.page.0, one.home.0)).collect();
-    schedule.around.iter().map(|around| of(&around.remaps)).collect()
+    schedule.tasks.iter().map(|around| of(&around.remaps)).collect()
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn values_arrive(kernels: &[Vec<CtaAccesses>], order: &[u32], schedule: &Schedul
                 writers.insert(module);
             }
         }
-        for &copy in &schedule.around[launch].copies {
+        for &copy in &schedule.tasks[launch].copies {
             let PeerCopy { from, to, lines, written, .. } = &schedule.copies[copy as usize];
             for line in lines.first.0..lines.end.0 {
                 for byte in bytes_of(written.mask(Line(line)).0).map(|bit| (line, bit)) {
@@ -354,7 +354,7 @@ proptest! {
         let (schedule, table) = movement.latest_writers(&*program);
         let mut told: BTreeMap<(u64, u8), u8> = BTreeMap::new();
         let mut latest: BTreeMap<u64, u8> = BTreeMap::new();
-        for (launch, around) in schedule.around.iter().enumerate() {
+        for (launch, around) in schedule.tasks.iter().enumerate() {
             told.extend(around.remaps.iter().map(|remap| ((remap.page.0, remap.at.0), remap.home.0)));
             let first = |page: u64| table.home(ModuleId(0), Line(page * PAGE)).expect("it is touched").0;
             let sees = |page, at| told.get(&(page, at)).copied().unwrap_or_else(|| first(page));
@@ -382,8 +382,8 @@ fn commands_that_are_no_launches_have_nothing_around_them() {
         movement.hints(&*program).0,
         movement.latest_writers(&*program).0,
     ] {
-        assert_eq!(schedule.around.len(), 2);
-        assert!(schedule.around(1).is_none());
+        assert_eq!(schedule.tasks.len(), 2);
+        assert!(schedule.tasks_of(1).is_none());
     }
     assert_eq!(
         movement.kernel(movement.number(0, LaunchDevices::All))[0].written.lines,

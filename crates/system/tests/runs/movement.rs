@@ -27,7 +27,7 @@ fn recorded(name: &str, parameters: &str) -> Arc<dyn Program> {
 
 /// Calls and lines over all copies.
 fn copied(schedule: &Schedule) -> (usize, u64) {
-    let calls = || schedule.around.iter().flat_map(|around| &around.copies);
+    let calls = || schedule.tasks.iter().flat_map(|around| &around.copies);
     let lines = calls().map(|&call| schedule.copies[call as usize].lines);
     (calls().count(), lines.map(|lines| lines.end.0 - lines.first.0).sum())
 }
@@ -54,8 +54,8 @@ fn found(name: &str, parameters: &str) -> MovementSummary {
     let found = MovementSummary {
         hull: copies(CopyContents::Hull),
         needed: copies(CopyContents::Needed),
-        moves: hints.around.iter().map(|around| around.moves.len()).sum(),
-        remaps: latest.around.iter().map(|around| around.remaps.len()).sum(),
+        moves: hints.tasks.iter().map(|around| around.moves.len()).sum(),
+        remaps: latest.tasks.iter().map(|around| around.remaps.len()).sum(),
         kinds: kinds.collect(),
     };
     println!(

@@ -19,7 +19,7 @@ use std::time::Instant;
 use tombolo_design::scheduling::CtaDistribution;
 use tombolo_experiment::PointError;
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
-use tombolo_machine::Scale;
+use tombolo_machine::MachineScale;
 use tombolo_machine::quantity::Quantity;
 use tombolo_system::movement::Movement;
 use tombolo_system::placement::TouchOrder;
@@ -74,7 +74,7 @@ impl Arguments {
         let mut notes = std::mem::take(&mut field.notes);
         notes.extend(distinct_notes(&ran, &chosen));
         let scale = field.machine.scale;
-        if scale != Scale::FULL {
+        if scale != MachineScale::FULL {
             notes.push(format!("ranges of the calls are those of the input at scale {scale}"));
         }
         let best = best(&ran, &ranking);
