@@ -12,8 +12,8 @@
 //! responder.
 //!
 //! - `latency`: latency accounting. `publish`: publication of written data to subscribed pages.
-//! - `request`: requests, from arrival to their effects. `past`: requests that memory serves while bypassing the L2.
-//!   `registers`: MSHR allocation between levels. `uncredited`: stores without credit.
+//! - `request`: requests, from arrival to their effects. `bypass`: requests that memory serves while bypassing the L2.
+//!   `mshr_reserve`: MSHR allocation between levels. `credit_queue`: stores without credit.
 //! - `fill`: fills and replies. `transfer`: host reads and writes between kernels. `invalidate`: invalidations and the
 //!   directory. `write_back`: line installation, eviction and write-back. `prefetch`: hints for the host's caches.
 
