@@ -1,7 +1,7 @@
 //! Effects requested by one protocol step. All effects are collected before any is carried out, so a step without a
 //! needed resource can be dropped without a trace.
 
-use tombolo_protocol::coherence::{Hold, InvalidationCause, MemoryAccess, Message};
+use tombolo_protocol::coherence::{Hold, InvalidationCause, L2Message, MemoryAccess};
 use tombolo_protocol::directory::EntrySet;
 use tombolo_protocol::{Data, Effects, Reply, Request, ValidInvalid};
 use tombolo_types::{Mask, ModuleId};
@@ -63,14 +63,14 @@ impl<D: Data> Actions<D> {
 
 impl<D: Data> Effects<ValidInvalid, D> for Actions<D> {
     #[inline]
-    fn send(&mut self, to: ModuleId, message: Message<D>) {
+    fn send(&mut self, to: ModuleId, message: L2Message<D>) {
         match message {
-            Message::Request(request) | Message::Bypassed(request) => self.forward(to, request),
-            Message::Invalidate(cause) => {
+            L2Message::Request(request) | L2Message::Bypassed(request) => self.forward(to, request),
+            L2Message::Invalidate(cause) => {
                 self.invalidate.add(to);
                 self.cause = cause;
             }
-            Message::Downgrade => self.downgrade = Some(to),
+            L2Message::Downgrade => self.downgrade = Some(to),
         }
     }
 

@@ -106,12 +106,12 @@ pub enum Packet<D: Contents> {
     BlockMessage(BlockMessage),
 }
 
-/// A message between slices about a block: a letter ([`crate::block::Mailbox`]) with its payload size.
+/// A message between slices about a block: its id in the [`crate::block::Mailbox`], with its payload size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMessage {
     /// First line in the block.
     pub line: Line,
-    /// The letter.
+    /// Id of the message.
     pub id: MessageId,
     /// Kinds of sender and receiver.
     pub class: MessageClass,

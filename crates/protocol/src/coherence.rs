@@ -262,7 +262,7 @@ pub enum InvalidationCause {
 
 /// A message between L2s. Replies travel on the `down` channel, or straight to the SM: [`Reply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message<D: Data> {
+pub enum L2Message<D: Data> {
     /// A request sent a level up, on the `up` channel.
     Request(Request<D>),
     /// The current read, forwarded to its home on the `up` channel. The home answers the issuing SM; this L2 keeps
@@ -301,7 +301,7 @@ pub struct ValidInvalid;
 
 impl<D: Data> Types<D> for ValidInvalid {
     type Node = ModuleId;
-    type Message = Message<D>;
+    type Message = L2Message<D>;
     type Answer = Reply<D>;
     type Access = MemoryAccess<D>;
     type Hold = Hold;
@@ -382,7 +382,7 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
     /// True if lines in this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
 
-    /// True if reads of uncacheable lines are forwarded to their home ([`Message::Bypassed`]).
+    /// True if reads of uncacheable lines are forwarded to their home ([`L2Message::Bypassed`]).
     fn passes_reads(&self) -> bool;
 
     /// The point at which accesses by several modules to a line meet.

@@ -17,7 +17,7 @@ mod sharing;
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{
-    Coherence, Hold, InvalidationCause, L2Event, LineSlot, LineState, MemoryAccess, Message, OrderingPoint, Pending,
+    Coherence, Hold, InvalidationCause, L2Event, L2Message, LineSlot, LineState, MemoryAccess, OrderingPoint, Pending,
     Protocol, Refusal, Reply, Request, Requester, ValidInvalid,
 };
 use crate::data::Data;
@@ -275,7 +275,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             && !self.cached()
             && let Some(home) = self.next()
         {
-            self.effects.send(home, Message::Bypassed(Request::Read { mask, scope }));
+            self.effects.send(home, L2Message::Bypassed(Request::Read { mask, scope }));
             return Ok(());
         }
         let line = self.slot.line.filter(|_| self.may_hit(scope)).unwrap_or_default();
@@ -326,7 +326,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     fn send_miss(&mut self, mask: Mask, scope: Scope) {
         self.slot.pending = Some(Pending::extended(self.slot.pending, mask, scope));
         match self.next() {
-            Some(home) => self.effects.send(home, Message::Request(Request::Read { mask, scope })),
+            Some(home) => self.effects.send(home, L2Message::Request(Request::Read { mask, scope })),
             None => self.effects.memory(MemoryAccess::Read(mask)),
         }
     }
@@ -396,7 +396,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     /// Sends written bytes to the next level up.
     fn send_up(&mut self, mask: Mask, scope: Scope, data: D, tracked: bool) {
         match self.next() {
-            Some(home) => self.effects.send(home, Message::Request(Request::Write { mask, scope, data, tracked })),
+            Some(home) => self.effects.send(home, L2Message::Request(Request::Write { mask, scope, data, tracked })),
             None => self.effects.memory(MemoryAccess::Write(mask, data)),
         }
     }
@@ -448,7 +448,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
         let request = Request::Atomic { mask, scope, update, returns };
         match self.next() {
-            Some(home) => self.effects.send(home, Message::Request(request)),
+            Some(home) => self.effects.send(home, L2Message::Request(request)),
             None => self.effects.memory(MemoryAccess::Request(request)),
         }
     }
@@ -504,7 +504,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             && self.protocol.downgrades()
             && let Some(home) = self.next()
         {
-            self.effects.send(home, Message::Downgrade);
+            self.effects.send(home, L2Message::Downgrade);
         }
         Ok(())
     }

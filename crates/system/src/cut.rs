@@ -153,7 +153,7 @@ impl Cut {
                 ComponentKind::Module(module, _) => {
                     PartitionContents::Modules(ModuleId(module.0 / self.modules * self.modules))
                 }
-                ComponentKind::GpuPort(gpu, way) => PartitionContents::Way(gpu, way),
+                ComponentKind::GpuPort(gpu, direction) => PartitionContents::Way(gpu, direction),
                 ComponentKind::Switch | ComponentKind::CommandProcessor | ComponentKind::Driver
                     if layout.modules == 1 =>
                 {
@@ -256,8 +256,8 @@ impl Cut {
                     }
                 }
                 PartitionContents::Sms(..) | PartitionContents::Slices(..) => part.apart = apart.next(),
-                PartitionContents::Way(gpu, way) => {
-                    part.first_port = port_index(gpu, way);
+                PartitionContents::Way(gpu, direction) => {
+                    part.first_port = port_index(gpu, direction);
                     part.ports.extend(ways.next());
                 }
                 PartitionContents::Hub => part.hub = hub.take(),

@@ -121,11 +121,11 @@ impl<C: L2Design<D>, D: Contents> Partition for MachinePart<C, D> {
                     self.modules[index].handle(unit, event, out);
                 }
             },
-            ComponentKind::GpuPort(gpu, way) => {
+            ComponentKind::GpuPort(gpu, direction) => {
                 self.watch.hub_event(event.time, place, &event.message);
                 match event.message {
                     Message::Cross { route, packet } => {
-                        self.ports[port_index(gpu, way) - self.first_port].cross(route, packet, out);
+                        self.ports[port_index(gpu, direction) - self.first_port].cross(route, packet, out);
                     }
                     other => panic!("a way of {gpu} got {other:?}"),
                 }
@@ -195,8 +195,8 @@ impl<C: L2Design<D>, D: Contents> MachinePart<C, D> {
 }
 
 /// Index for a GPU's port in direction `way`, among the ports of all GPUs.
-pub(crate) fn port_index(gpu: GpuId, way: Direction) -> usize {
-    2 * usize::from(gpu.0) + way as usize
+pub(crate) fn port_index(gpu: GpuId, direction: Direction) -> usize {
+    2 * usize::from(gpu.0) + direction as usize
 }
 
 /// Returns split-off components to their modules. The digests stay in their partitions.

@@ -99,11 +99,11 @@ impl L2Effects<'_> {
 }
 
 impl Effects<ValidInvalid, Values> for L2Effects<'_> {
-    fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
+    fn send(&mut self, to: ModuleId, message: coherence::L2Message<Values>) {
         let to = self.other_module(to);
         let up = Channel::Up { from: self.at, to, lane: self.lane };
         match message {
-            coherence::Message::Request(request) => {
+            coherence::L2Message::Request(request) => {
                 self.demand(self.above.contains(to), "a request to a module that is not the next level up");
                 let result = match request {
                     Request::Atomic { .. } => self.hand.and_then(|hand| hand.posted.result),
@@ -113,7 +113,7 @@ impl Effects<ValidInvalid, Values> for L2Effects<'_> {
                 posted.watched = if is_awaited(&posted) { self.watched } else { 0 };
                 self.post(up, MessageBody::Request(posted));
             }
-            coherence::Message::Bypassed(request) => {
+            coherence::L2Message::Bypassed(request) => {
                 self.demand(self.above.contains(to), "a read passed on to a module that is not the next level up");
                 let Some(hand) = self.hand else {
                     self.state.break_with(Violation::Unexpected("no read is at hand to be passed on"));
@@ -122,12 +122,12 @@ impl Effects<ValidInvalid, Values> for L2Effects<'_> {
                 let posted = PostedRequest { request, passed: Some(hand.source), ..hand.posted };
                 self.post(up, MessageBody::Request(posted));
             }
-            coherence::Message::Invalidate(_) => {
+            coherence::L2Message::Invalidate(_) => {
                 self.demand(self.named.contains(to), "an invalidation to a module that the directory does not name");
                 let region = self.region | if self.channels.fills_stay_ahead { 0 } else { ASIDE };
                 self.post(Channel::Down { from: self.at, to, region }, MessageBody::Invalidate { watched: 0 });
             }
-            coherence::Message::Downgrade => {
+            coherence::L2Message::Downgrade => {
                 self.demand(self.above.contains(to), "a downgrade to a module that is not the next level up");
                 self.post(up, MessageBody::Downgrade);
             }

@@ -34,18 +34,18 @@ impl RecordedEffects {
 }
 
 impl Effects<ValidInvalid, Values> for RecordedEffects {
-    fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
+    fn send(&mut self, to: ModuleId, message: coherence::L2Message<Values>) {
         self.sent += 1;
         match message {
-            coherence::Message::Request(request) | coherence::Message::Bypassed(request) => {
+            coherence::L2Message::Request(request) | coherence::L2Message::Bypassed(request) => {
                 if matches!(request, Request::Read { .. }) {
                     self.reads_at = Some(to);
                 }
                 self.note((to, request));
             }
             // The reason for an invalidation has no observable effect.
-            coherence::Message::Invalidate(_) => self.note((7, to)),
-            coherence::Message::Downgrade => self.note((8, to)),
+            coherence::L2Message::Invalidate(_) => self.note((7, to)),
+            coherence::L2Message::Downgrade => self.note((8, to)),
         }
     }
 

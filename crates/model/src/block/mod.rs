@@ -113,7 +113,7 @@ pub struct BlockSlice<N: Nodes, D: Contents> {
     /// Home directory; present on the host only.
     home: Option<Home<N, D>>,
     mailbox: Mailbox<Envelope<MessageOf<N, D>>>,
-    /// Number of letters sent.
+    /// Number of messages sent.
     sent: u32,
     /// Latest arrival time among messages to this slice itself.
     heard: Ps,

@@ -1,6 +1,6 @@
 //! Driver operations scheduled before or after a command, and the command's wait for them.
 
-use super::{ActiveCommand, CommandKind, CommandProcessor, CommandStage, Launch, TimeRange, time_range};
+use super::{ActiveCommand, CommandKind, CommandProcessor, CommandStage, StreamLaunch, TimeRange, time_range};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
 use crate::value_probe::Contents;
@@ -47,7 +47,7 @@ impl CommandProcessor {
         let ActiveCommand { what, started, .. } = *self.slots.get(slot);
         let operated = time_range(started, out.now());
         let command = match what {
-            CommandKind::Launch(Launch { command, .. }) => {
+            CommandKind::Launch(StreamLaunch { command, .. }) => {
                 // A kernel's boundary operations are reported together with the kernel, unless host copies lie in
                 // between.
                 if self.is_copied_ahead(command) {
@@ -92,7 +92,7 @@ impl CommandProcessor {
         let ActiveCommand { what, stage, tasks_start: tasks, .. } = *self.slots.get(slot);
         let operation = match what {
             CommandKind::Launch(_) if stage == CommandStage::Behind => DriverOperation::Behind,
-            CommandKind::Launch(Launch { command, .. }) if self.is_copied_ahead(command) => {
+            CommandKind::Launch(StreamLaunch { command, .. }) if self.is_copied_ahead(command) => {
                 // The host launches the kernel after its copies have completed.
                 self.slots.get(slot).started = now;
                 DriverOperation::FromHost

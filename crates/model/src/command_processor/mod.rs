@@ -43,7 +43,7 @@ use side::BoundarySide;
 use slots::CommandSlots;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use streams::{Launch, NextCommand, Streams};
+use streams::{NextCommand, StreamLaunch, Streams};
 use times::time_range;
 pub use times::{KernelTime, TimeRange};
 use tombolo_machine::MachineConfig;
@@ -72,7 +72,7 @@ struct ActiveCommand {
 #[derive(Clone, Copy, Debug)]
 enum CommandKind {
     /// Kernel launch.
-    Launch(Launch),
+    Launch(StreamLaunch),
     /// Host command: command index, and number of copied bytes; `None` if the host works on memory directly.
     Host(usize, Option<u64>),
     /// Host core work before the first command, or after the last.
@@ -417,7 +417,7 @@ impl CommandProcessor {
     }
 
     /// Reads a launch's packet, after all earlier packets have been read.
-    fn read<D: Contents>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
+    fn read<D: Contents>(&mut self, slot: KernelSlot, launch: StreamLaunch, out: &mut Out<'_, D>) -> bool {
         let begins = out.now().max(self.read);
         self.read = begins + self.packet_latency + if launch.is_queued { Ps::ZERO } else { self.table_latency };
         let is_over = self.read == out.now();
@@ -528,8 +528,8 @@ impl CommandProcessor {
     }
 
     /// Sends a kernel to its modules.
-    fn launch<D: Contents>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
-        let Launch { command, launch: number, kernel, on, stream, is_first, .. } = launch;
+    fn launch<D: Contents>(&mut self, slot: KernelSlot, launch: StreamLaunch, out: &mut Out<'_, D>) -> bool {
+        let StreamLaunch { command, launch: number, kernel, on, stream, is_first, .. } = launch;
         let modules =
             (0..self.layout.modules).map(ModuleId).filter(|&module| on.contains(module, self.modules_per_gpu));
         let count = modules.clone().count();
@@ -592,7 +592,7 @@ impl CommandProcessor {
         let now = here.out.now();
         let what = self.slots.remove(slot).what;
         match what {
-            CommandKind::Launch(Launch { stream, .. }) => {
+            CommandKind::Launch(StreamLaunch { stream, .. }) => {
                 self.streams.ended(stream);
                 here.transfers.clear();
                 self.open -= 1;

@@ -1,6 +1,6 @@
 //! Commands in flight, indexed by the slot that messages name.
 
-use super::streams::Launch;
+use super::streams::StreamLaunch;
 use super::{ActiveCommand, CommandKind, CommandStage};
 use crate::kernel_slot::KernelSlot;
 
@@ -60,7 +60,7 @@ impl ActiveCommand {
     /// Describes the awaited condition for the deadlock report.
     pub(super) fn waiting(&self) -> String {
         let whose = match self.what {
-            CommandKind::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
+            CommandKind::Launch(StreamLaunch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
             CommandKind::Host(command, _) => format!("command {command}, of the host,"),
             CommandKind::Core(work) => format!("{work:?}, of the host's core,"),
             CommandKind::ProgramEnds => "the end of the program".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::{L2Transition, Rules};
 use crate::broken_rule::BrokenRule;
-use crate::coherence::{Coherence, InvalidationCause, Message, Requester, ValidInvalid};
+use crate::coherence::{Coherence, InvalidationCause, L2Message, Requester, ValidInvalid};
 use crate::data::Data;
 use crate::directory::{self, DirectoryAccess, EntrySet, Sharer, Sharers};
 use crate::effects::Effects;
@@ -86,7 +86,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     fn send_invalidations(&mut self, sharers: Sharers, cause: InvalidationCause) {
         for sharer in sharers.iter() {
             let module = sharer.module(self.topology, self.at, self.slot.line_id);
-            self.effects.send(module, Message::Invalidate(cause));
+            self.effects.send(module, L2Message::Invalidate(cause));
         }
     }
 
