@@ -7,7 +7,7 @@ use tombolo_check::litmus::Value;
 use tombolo_model::layout::Unit;
 use tombolo_model::message::{LineRequest, Message};
 use tombolo_model::packet::Packet;
-use tombolo_model::watch::WarpSlot;
+use tombolo_model::value_probe::WarpSlot;
 use tombolo_protocol::{Action, Request};
 use tombolo_types::{Line, Mask, ModuleId, Ps};
 
@@ -100,7 +100,7 @@ impl SequenceChart {
             Message::Memory { line, .. } if self.shows(line) => {
                 self.push(own, own, format!("memory answers {}", self.names(line)));
             }
-            Message::Past { packet, .. } => {
+            Message::BypassReply { packet, .. } => {
                 if let Some(label) = self.packet(&packet) {
                     self.push(own, own, format!("memory answers: {label}"));
                 }
@@ -150,11 +150,13 @@ impl SequenceChart {
             }
             Packet::Invalidate { line, .. } => (*line, format!("invalidate {}", self.names(*line))),
             Packet::Downgrade { line } => (*line, format!("downgrade {}", self.names(*line))),
-            Packet::Old { line, data, .. } => (*line, format!("result {}", self.contents(*line, Mask::ALL, *data))),
+            Packet::AtomicResult { line, data, .. } => {
+                (*line, format!("result {}", self.contents(*line, Mask::ALL, *data)))
+            }
             Packet::Flag { .. } => return None,
             Packet::Act { action, .. } => return Some(of_plan(*action)),
-            Packet::Acted { .. } => return Some("done".to_owned()),
-            Packet::Told(told) => (told.line, format!("{:?}, {} grains", told.class, told.grains)),
+            Packet::PhaseDone { .. } => return Some("done".to_owned()),
+            Packet::BlockMessage(told) => (told.line, format!("{:?}, {} grains", told.class, told.grains)),
             Packet::Chunk(chunk) => (chunk.first, format!("{} lines copied", chunk.lines)),
         };
         self.shows(line).then_some(label)
@@ -201,7 +203,7 @@ fn of_plan(action: Action) -> String {
     match action {
         Action::Invalidate(_) => "acquire: invalidate".to_owned(),
         Action::DrainStores(scope) => format!("release: drain stores.{scope}"),
-        Action::PassOnStores => "release: pass on stores".to_owned(),
+        Action::ForwardStores => "release: pass on stores".to_owned(),
         Action::Flush => "release: flush".to_owned(),
         Action::AwaitStores => "release: await stores".to_owned(),
         Action::Merge { .. } => "release: merge".to_owned(),

@@ -12,7 +12,7 @@ use tombolo_model::kernel_slot::KernelSlot;
 use tombolo_model::layout::Unit;
 use tombolo_model::message::{Flag, Message};
 use tombolo_model::packet::Packet;
-use tombolo_model::watch::{WarpSlot, Watch};
+use tombolo_model::value_probe::{ValueProbe, WarpSlot};
 use tombolo_types::{Line, Mask, ModuleId, Ps, SmId};
 
 /// Result slots per warp.
@@ -156,7 +156,7 @@ impl ObserverState {
     }
 }
 
-impl Watch<CellOffsets> for Arc<Observer> {
+impl ValueProbe<CellOffsets> for Arc<Observer> {
     fn kernel(&self, launch: u32, _: KernelSlot) {
         let mut state = self.state();
         if state.launch != Some(launch) {
@@ -198,7 +198,7 @@ impl Watch<CellOffsets> for Arc<Observer> {
         }
     }
 
-    fn found(&self, slot: WarpSlot, _: u8, flag: Flag) {
+    fn flag_found(&self, slot: WarpSlot, _: u8, flag: Flag) {
         if flag == Flag::NONE {
             return;
         }
@@ -255,7 +255,7 @@ impl Watch<CellOffsets> for Arc<Observer> {
 
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<CellOffsets>) {
         let old = match (unit, message) {
-            (Unit::Sm(sm), Message::Old { warp, result, data, .. }) => Some((sm, *warp, *result, *data)),
+            (Unit::Sm(sm), Message::AtomicResult { warp, result, data, .. }) => Some((sm, *warp, *result, *data)),
             _ => None,
         };
         let state = &mut *self.state();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tombolo_check::litmus::{Location, Program, ThreadPlacement};
 use tombolo_design::DesignConfig;
 use tombolo_machine::{ConfigError, Description, MachineConfig, machine};
-use tombolo_model::packet::{Packet, Told};
+use tombolo_model::packet::{BlockMessage, Packet};
 use tombolo_model::page_table::PageTable;
-use tombolo_model::watch::Contents;
+use tombolo_model::value_probe::Contents;
 use tombolo_protocol::Request;
-use tombolo_protocol::nodes::Class;
+use tombolo_protocol::client_home::MessageClass;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Page, Ps};
 
 /// Base machine: supplies the values for settings that are not drawn.
@@ -119,13 +119,13 @@ impl PacketClass {
         let class = match packet {
             Packet::Request(body) if matches!(body.request, Request::Read { .. }) => PacketClass::Reads,
             Packet::Request(_) | Packet::Downgrade { .. } => PacketClass::Writes,
-            Packet::Fill { .. } | Packet::Answer { .. } | Packet::Flag { .. } | Packet::Old { .. } => {
+            Packet::Fill { .. } | Packet::Answer { .. } | Packet::Flag { .. } | Packet::AtomicResult { .. } => {
                 PacketClass::Fills
             }
             Packet::Invalidate { .. } => PacketClass::Invalidations,
-            Packet::Told(told) => PacketClass::of_blocks(told),
+            Packet::BlockMessage(told) => PacketClass::of_blocks(told),
             // A copy belongs to a plan: later phases wait for its end.
-            Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => PacketClass::Plans,
+            Packet::Act { .. } | Packet::PhaseDone { .. } | Packet::Chunk(_) => PacketClass::Plans,
         };
         self == PacketClass::All || self == class
     }
@@ -133,12 +133,12 @@ impl PacketClass {
     /// Classifies block messages. A request without data is a read, a message that carries bytes home is a write; a
     /// message with bytes from a home or a peer is a fill, and a home's request or acknowledgment without bytes is an
     /// invalidation.
-    fn of_blocks(told: &Told) -> PacketClass {
+    fn of_blocks(told: &BlockMessage) -> PacketClass {
         match (told.class, told.grains > 0) {
-            (Class::Request, false) => PacketClass::Reads,
-            (Class::Request, true) | (Class::Answer, _) => PacketClass::Writes,
-            (Class::Down, true) | (Class::Peer, _) => PacketClass::Fills,
-            (Class::Down, false) => PacketClass::Invalidations,
+            (MessageClass::Request, false) => PacketClass::Reads,
+            (MessageClass::Request, true) | (MessageClass::Answer, _) => PacketClass::Writes,
+            (MessageClass::Down, true) | (MessageClass::Peer, _) => PacketClass::Fills,
+            (MessageClass::Down, false) => PacketClass::Invalidations,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::setup::{Address, Noise, NoiseOp, Pacing, Setup, SmSlot};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use tombolo_check::litmus::{Instruction, Location, ThreadPlacement};
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::CtaDistribution;
 use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,
@@ -333,7 +333,7 @@ impl<'a> StreamWriter<'a> {
 
 impl LitmusStreams {
     /// The streams for a setup, under a design with the grid distribution `cut`.
-    pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> LitmusStreams {
+    pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaDistribution) -> LitmusStreams {
         let writer = StreamWriter::new(setup, scripts);
         let mut staging = LitmusStreams {
             kernels: Vec::new(),
@@ -367,7 +367,7 @@ impl LitmusStreams {
     }
 
     /// Adds a kernel. A module's CTAs are assigned to its SMs round-robin, therefore idle CTAs fill the gaps.
-    fn add(&mut self, setup: &Setup, ctas: Vec<CtaBuilder>, cut: CtaCut) {
+    fn add(&mut self, setup: &Setup, ctas: Vec<CtaBuilder>, cut: CtaDistribution) {
         let (modules, sms) = (u32::from(setup.shape.gpus * setup.shape.modules), u32::from(setup.shape.sms));
         let mut taken: FxHashMap<(ModuleId, u16), u32> = FxHashMap::default();
         let mut ranked: Vec<(ModuleId, u32, CtaBuilder)> = Vec::new();

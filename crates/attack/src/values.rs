@@ -3,8 +3,8 @@
 use crate::observer::Observer;
 use std::sync::Arc;
 use tombolo_check::litmus::{Operand, Update, Value};
-use tombolo_model::latency::Noted;
-use tombolo_model::watch::Contents;
+use tombolo_model::latency::NoteValue;
+use tombolo_model::value_probe::Contents;
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
 
@@ -80,8 +80,8 @@ impl Data for CellOffsets {
 }
 
 impl Contents for CellOffsets {
-    type Note<T: Noted> = ();
-    type Watch = Arc<Observer>;
+    type Note<T: NoteValue> = ();
+    type Probe = Arc<Observer>;
 
     fn exchange(self, mask: Mask) -> AtomicUpdate {
         // Cells store the difference from the initial contents.

@@ -1,7 +1,7 @@
 //! A host's duties to its protocol, duty by duty, in both worlds: a program is explored to the end and run on the
 //! timing model. The program is clean in both, and exposes the broken duty in both.
 //!
-//! The duties are listed in [`tombolo_protocol::coherence`] and [`tombolo_protocol::nodes`];
+//! The duties are listed in [`tombolo_protocol::coherence`] and [`tombolo_protocol::client_home`];
 //! `crates/protocol/src/host.rs` and `drain.rs` contain the implementation shared by both worlds.
 
 use tombolo_attack::{Attack, Target, attack, catch};

@@ -4,11 +4,11 @@ use crate::DesignConfig;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tombolo_machine::error::{ConfigError, near};
-use tombolo_machine::quantity::Plain;
+use tombolo_machine::quantity::RecordValue;
 use tombolo_machine::section::Reader;
 use tombolo_machine::spelling::{KIND, OptionInfo};
 use tombolo_machine::tree::ConfigNode;
-use tombolo_machine::{Conflict, Form, Key};
+use tombolo_machine::{Conflict, Key, ValueForm};
 use tombolo_types::Clock;
 
 /// An option on an axis: a struct whose fields are the keys it reads.
@@ -27,11 +27,11 @@ pub trait AxisOption: Sized {
     fn read(reader: &Reader<'_>) -> Result<Self, ConfigError>;
 
     /// The keys with their values.
-    fn values(&self) -> Vec<(&'static str, Plain)>;
+    fn values(&self) -> Vec<(&'static str, RecordValue)>;
 }
 
 /// A choice between options.
-pub trait Axis: Sized {
+pub trait DesignAxis: Sized {
     /// The options, in list order.
     fn options() -> Vec<OptionInfo>;
 
@@ -48,14 +48,14 @@ pub trait Axis: Sized {
     fn read(word: &str, reader: &Reader<'_>) -> Result<Option<Self>, ConfigError>;
 
     /// The option's word, and its keys with their values.
-    fn written(&self) -> (&'static str, Vec<(&'static str, Plain)>);
+    fn written(&self) -> (&'static str, Vec<(&'static str, RecordValue)>);
 
     /// The option's conflict with the rest of `design`, if any, with the reason. `key`: the axis.
     fn conflict(&self, key: &'static str, design: &DesignConfig) -> Option<Conflict>;
 }
 
 /// Reads the axis called `name` from a whole file. If a `default` exists, the file may omit the axis.
-pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str, default: Option<A>) -> Result<A, ConfigError> {
+pub(crate) fn read<A: DesignAxis>(file: &Reader<'_>, name: &'static str, default: Option<A>) -> Result<A, ConfigError> {
     let missing = || ConfigError::Missing {
         place: file.table.place.clone(),
         key: name.to_owned(),
@@ -83,7 +83,7 @@ pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str, default: Opti
 }
 
 /// Returns an error for the first key that the option called `word` does not read.
-fn refuse_unread<A: Axis>(reader: &Reader<'_>, word: &str) -> Result<(), ConfigError> {
+fn refuse_unread<A: DesignAxis>(reader: &Reader<'_>, word: &str) -> Result<(), ConfigError> {
     let options = A::options();
     let own = options.iter().find(|option| option.word == word).map(|option| &option.keys[..]).unwrap_or_default();
     let unread = reader.table.entries.iter().find(|(key, _)| *key != KIND && !own.contains(&key.as_str()));
@@ -112,7 +112,7 @@ fn refuse_unread<A: Axis>(reader: &Reader<'_>, word: &str) -> Result<(), ConfigE
 /// An axis in its recorded form: the option's word, or a table if the option has keys.
 pub(crate) struct AxisRecord<'a, A>(pub(crate) &'a A);
 
-impl<A: Axis> Serialize for AxisRecord<'_, A> {
+impl<A: DesignAxis> Serialize for AxisRecord<'_, A> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (word, values) = self.0.written();
         if values.is_empty() {
@@ -126,10 +126,10 @@ impl<A: Axis> Serialize for AxisRecord<'_, A> {
 }
 
 /// The keys in an axis's section: its kind, then the keys of all options, without repetition.
-pub(crate) fn section<A: Axis>(about: &'static str, default: fn() -> Option<Plain>) -> Vec<Key> {
+pub(crate) fn section<A: DesignAxis>(about: &'static str, default: fn() -> Option<RecordValue>) -> Vec<Key> {
     let words: Vec<&'static str> = A::options().iter().map(|option| option.word).collect();
     // Leaked once per axis and program.
-    let form = Form::Words(words.leak());
+    let form = ValueForm::Words(words.leak());
     let mut keys = vec![Key { name: KIND, doc: about, expected: A::expected(), form, default }];
     for key in A::keys() {
         if keys.iter().all(|known| known.name != key.name) {
@@ -183,7 +183,7 @@ macro_rules! option {
                 Ok($Name { $($field: reader.get(stringify!($field), Some($default))?),* })
             }
 
-            fn values(&self) -> Vec<(&'static str, tombolo_machine::quantity::Plain)> {
+            fn values(&self) -> Vec<(&'static str, tombolo_machine::quantity::RecordValue)> {
                 vec![$((stringify!($field), tombolo_machine::quantity::Quantity::print(&self.$field))),*]
             }
         }
@@ -208,7 +208,7 @@ macro_rules! axis {
             }
         }
 
-        impl $crate::axis::Axis for $Name {
+        impl $crate::axis::DesignAxis for $Name {
             fn options() -> Vec<tombolo_machine::spelling::OptionInfo> {
                 vec![$(tombolo_machine::spelling::OptionInfo {
                     word: <$Option as $crate::axis::AxisOption>::WORD,
@@ -240,7 +240,7 @@ macro_rules! axis {
                 Ok(None)
             }
 
-            fn written(&self) -> (&'static str, Vec<(&'static str, tombolo_machine::quantity::Plain)>) {
+            fn written(&self) -> (&'static str, Vec<(&'static str, tombolo_machine::quantity::RecordValue)>) {
                 match self { $($Name::$Option(option) => {
                     (<$Option as $crate::axis::AxisOption>::WORD, $crate::axis::AxisOption::values(option))
                 }),+ }

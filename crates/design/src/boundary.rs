@@ -1,7 +1,7 @@
 //! Boundary axis: the time at which a kernel's stores are released, if no boundary is elided.
 
 use crate::axis::{axis, option};
-use tombolo_protocol::elision::When;
+use tombolo_protocol::elision::ReleaseTime;
 
 axis! {
     /// Release time for a kernel's stores, if nothing is elided.
@@ -20,10 +20,10 @@ option! {
 
 impl Boundary {
     /// The corresponding option in the protocol crate.
-    pub(crate) fn when(self) -> When {
+    pub(crate) fn when(self) -> ReleaseTime {
         match self {
-            Boundary::EndThenLaunch(_) => When::EndThenLaunch,
-            Boundary::AtLaunch(_) => When::Launch,
+            Boundary::EndThenLaunch(_) => ReleaseTime::EndThenLaunch,
+            Boundary::AtLaunch(_) => ReleaseTime::Launch,
         }
     }
 }

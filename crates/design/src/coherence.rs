@@ -1,15 +1,15 @@
 //! Coherence axis: the protocol from the catalogue, with its user-selectable options.
 
 use crate::DesignConfig;
-use crate::axis::Axis;
+use crate::axis::DesignAxis;
 use std::hash::{Hash, Hasher};
-use tombolo_machine::quantity::{Plain, Quantity};
+use tombolo_machine::quantity::{Quantity, RecordValue};
 use tombolo_machine::section::Reader;
 use tombolo_machine::spelling::OptionInfo;
 use tombolo_machine::{ConfigError, Conflict, Key, choice};
 use tombolo_protocol::catalogue::{self, PROTOCOLS};
 use tombolo_protocol::nmoesi::{self, NmoesiOptions};
-use tombolo_protocol::options::{self, BulkInvalidation, Choice, Facts};
+use tombolo_protocol::options::{self, BulkInvalidation, Choice, ProtocolFacts};
 
 choice! {
     /// The L2 lines dropped by a software bulk invalidation.
@@ -49,7 +49,7 @@ choice! {
 #[derive(Clone, Copy, Debug)]
 pub struct Coherence {
     protocol: &'static str,
-    facts: &'static Facts,
+    facts: &'static ProtocolFacts,
     /// The lines dropped from an L2 by a bulk invalidation.
     pub invalidate: Invalidate,
     /// Set when an L2 notifies the home after evicting the last clean line in a region.
@@ -133,7 +133,7 @@ const KEYS: [(Choice, Key); 7] = [
     ),
 ];
 
-fn keys_of(facts: &Facts) -> impl Iterator<Item = &'static str> {
+fn keys_of(facts: &ProtocolFacts) -> impl Iterator<Item = &'static str> {
     KEYS.iter().filter(|(choice, _)| facts.offers(*choice)).map(|(_, key)| key.name)
 }
 
@@ -144,7 +144,7 @@ impl Coherence {
     }
 
     /// Static facts about the protocol.
-    pub fn facts(&self) -> &'static Facts {
+    pub fn facts(&self) -> &'static ProtocolFacts {
         self.facts
     }
 
@@ -183,7 +183,7 @@ impl Coherence {
         NmoesiOptions { peer_transfer, silent_eviction, kernel_end, broken: None }
     }
 
-    fn value(&self, key: &str) -> Plain {
+    fn value(&self, key: &str) -> RecordValue {
         match key {
             "invalidate" => self.invalidate.print(),
             "downgrade" => self.downgrade.print(),
@@ -197,9 +197,9 @@ impl Coherence {
     }
 }
 
-impl Axis for Coherence {
+impl DesignAxis for Coherence {
     fn options() -> Vec<OptionInfo> {
-        let option = |(word, facts): (&&'static str, &Facts)| OptionInfo {
+        let option = |(word, facts): (&&'static str, &ProtocolFacts)| OptionInfo {
             word,
             about: facts.about,
             keys: keys_of(facts).collect(),
@@ -232,7 +232,7 @@ impl Axis for Coherence {
         Ok(Some(coherence))
     }
 
-    fn written(&self) -> (&'static str, Vec<(&'static str, Plain)>) {
+    fn written(&self) -> (&'static str, Vec<(&'static str, RecordValue)>) {
         (self.protocol, keys_of(self.facts).map(|key| (key, self.value(key))).collect())
     }
 

@@ -4,9 +4,9 @@ use crate::DesignConfig;
 use crate::axis::{axis, option};
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
-use tombolo_machine::quantity::{Plain, Quantity};
+use tombolo_machine::quantity::{Quantity, RecordValue};
 use tombolo_machine::{Conflict, choice};
-use tombolo_protocol::elision::{self, HomeAware, Operations, TableConfig};
+use tombolo_protocol::elision::{self, HomeAware, OperationGranularity, TableConfig};
 use tombolo_types::Clock;
 
 axis! {
@@ -28,7 +28,7 @@ option! {
         /// Reach of an L2 operation.
         operations: OperationReach = OperationReach::Cache,
         /// Table's knowledge.
-        table: Table = Table::Cpelide,
+        table: TableKind = TableKind::Cpelide,
         /// Rows of the table. Source of the default: CPElide, section III-A: eight structures of eight kernels.
         entries: u16 = 64,
         /// Arrays per kernel with rows of their own; more are combined. Source of the default: CPElide, section
@@ -69,7 +69,7 @@ choice! {
 
 choice! {
     /// The information available to a table.
-    pub enum Table {
+    pub enum TableKind {
         /// The modules using each array. Source: CPElide, section III.
         Cpelide = "cpelide",
         /// In addition, the homes of pages: if L2s hold only local lines, an operation targets only the lines'
@@ -108,8 +108,8 @@ impl Quantity for ArrayName {
         Some(ArrayName(Some(name)))
     }
 
-    fn print(&self) -> Plain {
-        Plain::Text(self.0.unwrap_or(NO_ARRAY).to_owned())
+    fn print(&self) -> RecordValue {
+        RecordValue::Text(self.0.unwrap_or(NO_ARRAY).to_owned())
     }
 }
 
@@ -117,8 +117,8 @@ impl Cpelide {
     /// The table's sizes. `sharing`: see [`TableConfig::sharing`].
     pub fn config(&self, sharing: u8) -> TableConfig {
         let operations = match self.operations {
-            OperationReach::Cache => Operations::Cache,
-            OperationReach::Range => Operations::Range,
+            OperationReach::Cache => OperationGranularity::Cache,
+            OperationReach::Range => OperationGranularity::Range,
         };
         TableConfig { rows: self.entries, structures: self.structures, ranges: self.ranges, operations, sharing }
     }
@@ -129,7 +129,7 @@ fn conflict(chosen: &Elision, _: &'static str, design: &DesignConfig) -> Option<
     let Elision::Cpelide(cpelide) = chosen else { return None };
     let facts = design.coherence.facts();
     let holds = (facts.holds)(&design.options());
-    if cpelide.table == Table::HomeAware
+    if cpelide.table == TableKind::HomeAware
         && let Err(reason) = HomeAware::new(cpelide.config(1), 1, holds, None)
     {
         let reason = format!("{reason} (coherence = {:?})", design.coherence.protocol());
@@ -140,9 +140,9 @@ fn conflict(chosen: &Elision, _: &'static str, design: &DesignConfig) -> Option<
 
 /// The decision maker for a machine's kernel boundaries.
 #[derive(Clone, Debug)]
-pub enum Decider {
+pub enum ElisionChoice {
     /// No elision, with the given release time for stores.
-    Never(elision::When),
+    Never(elision::ReleaseTime),
     /// A table.
     Table {
         /// The table's options.
@@ -150,18 +150,18 @@ pub enum Decider {
         /// The table's sizes.
         config: TableConfig,
         /// An L2's possible contents at a boundary.
-        holds: elision::Holds,
+        holds: elision::RetainedLines,
     },
 }
 
-impl Decider {
+impl ElisionChoice {
     /// A new decision maker for the start of a program, on a machine with `modules` modules.
     pub fn new_table(&self, modules: u8) -> Box<dyn elision::Elision + Send> {
         match self {
-            Decider::Never(when) => Box::new(elision::Never::new(*when, modules)),
-            Decider::Table { cpelide, config, holds } => match cpelide.table {
-                Table::Cpelide => Box::new(elision::ChipletTable::new(*config, modules, None)),
-                Table::HomeAware => {
+            ElisionChoice::Never(when) => Box::new(elision::Never::new(*when, modules)),
+            ElisionChoice::Table { cpelide, config, holds } => match cpelide.table {
+                TableKind::Cpelide => Box::new(elision::ChipletTable::new(*config, modules, None)),
+                TableKind::HomeAware => {
                     let table = HomeAware::new(*config, modules, *holds, None);
                     Box::new(table.unwrap_or_else(|reason| panic!("a checked design: {reason}")))
                 }

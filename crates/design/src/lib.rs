@@ -27,27 +27,27 @@
 
 mod axis;
 pub mod boundary;
-mod built;
 pub mod capacity;
 pub mod coherence;
 pub mod elision;
 pub mod links;
+mod model_input;
 pub mod placement;
 pub mod polls;
 mod preset;
 pub mod promises;
 pub mod scheduling;
 mod settings;
-pub mod subscribed;
+pub mod subscriptions;
 pub mod write_policy;
 
-pub use axis::{Axis, AxisOption};
+pub use axis::{AxisOption, DesignAxis};
 pub use boundary::Boundary;
-pub use built::{Built, Unfit};
 pub use capacity::Capacity;
 pub use coherence::Coherence;
 pub use elision::Elision;
 pub use links::Links;
+pub use model_input::{BuildError, ModelInput};
 pub use placement::Placement;
 pub use polls::Polls;
 pub use promises::Promises;
@@ -59,11 +59,11 @@ use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
 use tombolo_machine::description::{NO_DESCRIPTION, list};
 use tombolo_machine::preset::Preset;
-use tombolo_machine::quantity::{Plain, Quantity};
+use tombolo_machine::quantity::{Quantity, RecordValue};
 use tombolo_machine::section::{Reader, names};
 use tombolo_machine::spelling::AxisInfo;
 use tombolo_machine::tree::ConfigTable;
-use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed};
+use tombolo_machine::{ConfigError, Conflict, Description, DescriptionKind, Key, PresetSummary};
 
 /// Declares the axes with the derived configuration, reader, record and documentation. A file must choose an option
 /// on each axis, unless the declaration gives a default.
@@ -94,7 +94,7 @@ macro_rules! axes {
             /// The first conflict between two options, with the reason.
             fn conflict(&self) -> Option<Conflict> {
                 None
-                    $(.or_else(|| Axis::conflict(&self.$axis, stringify!($axis), self)))+
+                    $(.or_else(|| DesignAxis::conflict(&self.$axis, stringify!($axis), self)))+
                     .or_else(|| promises::conflict(self))
             }
         }
@@ -118,11 +118,11 @@ macro_rules! axes {
         static KEYS: LazyLock<Vec<Vec<Key>>> =
             LazyLock::new(|| vec![$(axis::section::<$Axis>(concat!($($doc),+).trim_ascii_start(), || {
                 let default: Option<$Axis> = axis::default!($($default)?);
-                default.map(|axis| Plain::Text(Axis::written(&axis).0.to_owned()))
+                default.map(|axis| RecordValue::Text(DesignAxis::written(&axis).0.to_owned()))
             })),+]);
 
         fn axes() -> Vec<AxisInfo> {
-            vec![$(AxisInfo { name: stringify!($axis), options: <$Axis as Axis>::options() }),+]
+            vec![$(AxisInfo { name: stringify!($axis), options: <$Axis as DesignAxis>::options() }),+]
         }
     };
 }
@@ -172,7 +172,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("partition_reset", "capacity.reset"),
 ];
 
-impl Described for DesignConfig {
+impl DescriptionKind for DesignConfig {
     const KIND: &'static str = "design";
 
     fn sections() -> Vec<(&'static str, &'static [Key])> {
@@ -209,6 +209,6 @@ pub fn design(name: &str) -> Result<Description<DesignConfig>, ConfigError> {
 }
 
 /// The shipped designs.
-pub fn list_designs() -> Vec<Listed> {
+pub fn list_designs() -> Vec<PresetSummary> {
     list::<DesignConfig>()
 }

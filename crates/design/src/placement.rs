@@ -2,7 +2,7 @@
 
 use crate::DesignConfig;
 use crate::axis::{axis, option};
-use crate::subscribed::ManualSubscriptions;
+use crate::subscriptions::ManualSubscriptions;
 use tombolo_machine::{Conflict, MachineConfig, choice};
 use tombolo_protocol::Class;
 use tombolo_protocol::options::Choice;
@@ -14,7 +14,7 @@ axis! {
     /// Module that holds a page, and events that move it.
     pub enum Placement {
         FirstTouch, InterleavedLine, InterleavedPage, UnifiedMemory, UnifiedMemoryHints, Duplicated, RemoteDemandLoads,
-        Published, PinnedOnHost, CachedInGpus, CopiedFromHost, UnifiedMemoryCuda6
+        PublishedPages, PinnedOnHost, CachedInGpus, CopiedFromHost, UnifiedMemoryCuda6
     } refused by conflict
 }
 
@@ -68,7 +68,7 @@ option! {
     /// Every GPU has a full copy of memory, and sends its writes after each kernel. Source: GPS, section 6.
     pub struct Duplicated = "duplicated" {
         /// Data sent.
-        copied: Copied = Copied::Hull,
+        copied: CopyContents = CopyContents::Hull,
         /// A GPU sends as soon as its own part of a kernel has ended, while others still run.
         overlap: bool = false,
     }
@@ -84,7 +84,7 @@ option! {
 
 option! {
     /// Every subscriber's memory: loads are local, stores go to all subscribers. Source: GPS, section 3.2.
-    pub struct Published = "published" {
+    pub struct PublishedPages = "published" {
         /// Subscribers.
         subscriptions: Subscriptions = Subscriptions::Automatic,
         /// For `manual`: arrays, or byte ranges in arrays, with the GPUs that subscribe to their pages. All other
@@ -177,7 +177,7 @@ choice! {
 
 choice! {
     /// The data sent after a kernel between GPUs with full copies of memory.
-    pub enum Copied {
+    pub enum CopyContents {
         /// For each array, all bytes between the first and the last byte written by the GPU, to every other GPU.
         /// Source: GPS, section 6.
         Hull = "hull",
@@ -213,7 +213,7 @@ pub enum Movement {
     /// Copies after kernels, or (`overlap`) after each GPU's part of a kernel.
     Copies {
         /// The data sent.
-        copied: Copied,
+        copied: CopyContents,
         /// Set when each GPU sends independently.
         overlap: bool,
     },
@@ -232,7 +232,7 @@ pub enum Movement {
 
 /// The publication settings for pages, as used to build a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Publishes {
+pub struct PublicationSettings {
     /// The rules for published pages.
     pub rules: Publication,
     /// Set when published data is allocated in a subscriber's L2.
@@ -249,12 +249,12 @@ pub struct Sharing {
     /// Set when thrashing pages are pinned.
     pub pins: bool,
     /// Publication settings, if pages are published.
-    pub publishes: Option<Publishes>,
+    pub publishes: Option<PublicationSettings>,
 }
 
 impl Sharing {
     /// True if GPUs see other GPUs' writes before the kernel has ended.
-    pub fn shows_at_once(&self) -> bool {
+    pub fn is_visible_at_once(&self) -> bool {
         match self.movement {
             Movement::Placed
             | Movement::Faults
@@ -316,7 +316,7 @@ impl Placement {
             | Placement::UnifiedMemoryHints(_)
             | Placement::Duplicated(_)
             | Placement::RemoteDemandLoads(_)
-            | Placement::Published(_) => false,
+            | Placement::PublishedPages(_) => false,
         }
     }
 
@@ -327,7 +327,7 @@ impl Placement {
             | Placement::UnifiedMemory(UnifiedMemory { ties, .. })
             | Placement::UnifiedMemoryHints(UnifiedMemoryHints { ties, .. })
             | Placement::RemoteDemandLoads(RemoteDemandLoads { ties })
-            | Placement::Published(Published { ties, .. }) => ties,
+            | Placement::PublishedPages(PublishedPages { ties, .. }) => ties,
             Placement::InterleavedLine(_)
             | Placement::InterleavedPage(_)
             | Placement::Duplicated(_)
@@ -363,14 +363,14 @@ impl Placement {
                 of(Movement::HostCopies(HostCopies::Everything), Paging::default(), false)
             }
             Placement::RemoteDemandLoads(_) => of(Movement::LatestWriter, afar, false),
-            Placement::Published(Published { subscriptions, profiled, allocates, by_hand: _, ties: _ }) => {
+            Placement::PublishedPages(PublishedPages { subscriptions, profiled, allocates, by_hand: _, ties: _ }) => {
                 let (start, subscribes) = match subscriptions {
                     Subscriptions::Automatic | Subscriptions::All => (Start::PublishedToAll, false),
                     Subscriptions::OnRead => (Start::PublishedToHome, true),
                     Subscriptions::Manual => (Start::OneCopy, false),
                 };
                 let (rules, movement) = (Publication::default(), Movement::Published { subscriptions, profiled });
-                let publishes = Some(Publishes { rules, allocates });
+                let publishes = Some(PublicationSettings { rules, allocates });
                 Sharing { publishes, ..of(movement, Paging { start, subscribes, ..afar }, false) }
             }
         }
@@ -386,13 +386,13 @@ impl Placement {
             | Placement::CachedInGpus(_)
             | Placement::CopiedFromHost(_)
             | Placement::UnifiedMemoryCuda6(_) => (Promise::Ptx, ""),
-            Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) | Placement::Published(_) => {
+            Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) | Placement::PublishedPages(_) => {
                 (Promise::Ptx, "")
             }
-            Placement::Duplicated(Duplicated { copied: Copied::Hull | Copied::Needed, .. }) => {
+            Placement::Duplicated(Duplicated { copied: CopyContents::Hull | CopyContents::Needed, .. }) => {
                 (Promise::KernelBoundary, "copies bring what others have written behind a kernel alone")
             }
-            Placement::Duplicated(Duplicated { copied: Copied::Nothing, .. }) => {
+            Placement::Duplicated(Duplicated { copied: CopyContents::Nothing, .. }) => {
                 (Promise::Nothing, "nobody gets what others have written")
             }
             Placement::RemoteDemandLoads(_) => {
@@ -470,7 +470,7 @@ impl DesignConfig {
             | Placement::UnifiedMemoryHints(_)
             | Placement::Duplicated(_)
             | Placement::RemoteDemandLoads(_)
-            | Placement::Published(_)
+            | Placement::PublishedPages(_)
             | Placement::PinnedOnHost(_)
             | Placement::CachedInGpus(_)
             | Placement::CopiedFromHost(_)

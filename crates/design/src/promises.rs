@@ -2,7 +2,7 @@
 
 use crate::DesignConfig;
 use tombolo_machine::Conflict;
-use tombolo_machine::quantity::{Plain, Quantity};
+use tombolo_machine::quantity::{Quantity, RecordValue};
 use tombolo_types::{Clock, Promise};
 
 /// A design's promises: at least one, without repetition; `nothing` stands alone.
@@ -37,8 +37,8 @@ impl Quantity for Promises {
         (!repeated && !contradictory).then_some(Promises(promises))
     }
 
-    fn print(&self) -> Plain {
-        Plain::List(self.0.iter().map(|promise| promise.word()).collect())
+    fn print(&self) -> RecordValue {
+        RecordValue::List(self.0.iter().map(|promise| promise.word()).collect())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::axis::{axis, option};
 use tombolo_machine::MachineConfig;
 use tombolo_types::stream::KernelInfo;
-use tombolo_types::{ModuleId, On};
+use tombolo_types::{LaunchDevices, ModuleId};
 
 axis! {
     /// Module that runs a CTA.
@@ -32,7 +32,7 @@ option! {
 
 /// The ordered assignment of a kernel's CTAs to modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CtaCut {
+pub enum CtaDistribution {
     /// A block of neighbouring CTAs.
     Contiguous,
     /// A chunk of neighbouring CTAs, then an equal chunk for every remaining module in turn.
@@ -46,7 +46,7 @@ pub enum CtaCut {
 
 /// A launch's CTAs for a single module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct CtaShare {
     /// The first CTA.
     pub first: u32,
     /// Length of a chunk, in consecutive CTAs.
@@ -57,7 +57,7 @@ pub struct Share {
     pub end: u32,
 }
 
-impl Share {
+impl CtaShare {
     /// Number of CTAs.
     pub fn ctas(&self) -> u32 {
         let (all, step) = (self.end.saturating_sub(self.first), self.step.max(1));
@@ -79,22 +79,22 @@ impl Share {
 
 /// A machine's number of GPUs and modules per GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct MachineShape {
     /// Number of GPUs.
     pub gpus: u8,
     /// Number of modules per GPU.
     pub modules_per_gpu: u8,
 }
 
-impl Shape {
+impl MachineShape {
     /// The shape of a machine.
-    pub fn of(machine: &MachineConfig) -> Shape {
-        Shape { gpus: machine.topology.gpus, modules_per_gpu: machine.topology.modules_per_gpu }
+    pub fn of(machine: &MachineConfig) -> MachineShape {
+        MachineShape { gpus: machine.topology.gpus, modules_per_gpu: machine.topology.modules_per_gpu }
     }
 
     /// A single GPU with `modules` modules.
-    pub fn one_gpu(modules: u8) -> Shape {
-        Shape { gpus: 1, modules_per_gpu: modules }
+    pub fn one_gpu(modules: u8) -> MachineShape {
+        MachineShape { gpus: 1, modules_per_gpu: modules }
     }
 
     /// Total number of modules.
@@ -105,34 +105,40 @@ impl Shape {
 
 impl Scheduling {
     /// The distribution of a grid over the modules.
-    pub fn cut(self) -> CtaCut {
+    pub fn cut(self) -> CtaDistribution {
         match self {
-            Scheduling::Contiguous(_) => CtaCut::Contiguous,
-            Scheduling::Interleaved(Interleaved { cta_chunk }) => CtaCut::Interleaved { chunk: cta_chunk },
-            Scheduling::Programmed(_) => CtaCut::Program,
+            Scheduling::Contiguous(_) => CtaDistribution::Contiguous,
+            Scheduling::Interleaved(Interleaved { cta_chunk }) => CtaDistribution::Interleaved { chunk: cta_chunk },
+            Scheduling::Programmed(_) => CtaDistribution::Program,
         }
     }
 }
 
-impl CtaCut {
+impl CtaDistribution {
     /// The share for module `module` among `modules`, if the program does not cut the grid.
-    pub fn of(self, ctas: u32, module: u32, modules: u32) -> Share {
+    pub fn of(self, ctas: u32, module: u32, modules: u32) -> CtaShare {
         let cut = |index: u32| (u64::from(ctas) * u64::from(index) / u64::from(modules)) as u32;
         match self {
-            CtaCut::Contiguous | CtaCut::Program => {
-                Share { first: cut(module), chunk: 1, step: 1, end: cut(module + 1) }
+            CtaDistribution::Contiguous | CtaDistribution::Program => {
+                CtaShare { first: cut(module), chunk: 1, step: 1, end: cut(module + 1) }
             }
-            CtaCut::Interleaved { chunk } => {
+            CtaDistribution::Interleaved { chunk } => {
                 let first = module.saturating_mul(chunk).min(ctas);
-                Share { first, chunk, step: modules.saturating_mul(chunk), end: ctas }
+                CtaShare { first, chunk, step: modules.saturating_mul(chunk), end: ctas }
             }
         }
     }
 
     /// The share for `module` in a launch of `kernel`; `None` if the launch does not include the module.
-    pub fn share(self, kernel: &KernelInfo, on: On, module: ModuleId, shape: Shape) -> Option<Share> {
+    pub fn share(
+        self,
+        kernel: &KernelInfo,
+        on: LaunchDevices,
+        module: ModuleId,
+        shape: MachineShape,
+    ) -> Option<CtaShare> {
         let rank = on.rank(module, shape.gpus, shape.modules_per_gpu)?;
-        if self != CtaCut::Program || kernel.parts.is_empty() {
+        if self != CtaDistribution::Program || kernel.parts.is_empty() {
             return Some(self.of(kernel.ctas, rank.module, rank.modules));
         }
         let each = rank.modules / devices(on, shape);
@@ -140,13 +146,13 @@ impl CtaCut {
         let first = kernel.parts[device];
         let end = kernel.parts.get(device + 1).copied().unwrap_or(kernel.ctas);
         let share = self.of(end - first, rank.module % each, each);
-        Some(Share { first: first + share.first, end: first + share.end, ..share })
+        Some(CtaShare { first: first + share.first, end: first + share.end, ..share })
     }
 
     /// The reason for which a launch of `kernel` cannot be cut in this way, if any.
-    pub fn defect(self, kernel: &KernelInfo, on: On, shape: Shape) -> Option<String> {
+    pub fn defect(self, kernel: &KernelInfo, on: LaunchDevices, shape: MachineShape) -> Option<String> {
         let parts = &kernel.parts;
-        if self != CtaCut::Program || parts.is_empty() {
+        if self != CtaDistribution::Program || parts.is_empty() {
             return None;
         }
         let (has, devices) = (parts.len(), devices(on, shape));
@@ -159,11 +165,11 @@ impl CtaCut {
 }
 
 /// Number of parts in a program's launch: GPUs, or modules if its devices are modules.
-fn devices(on: On, shape: Shape) -> u32 {
+fn devices(on: LaunchDevices, shape: MachineShape) -> u32 {
     match on {
-        On::All => u32::from(shape.gpus),
-        On::Gpus(set) => set.count(),
-        On::Modules(set) => set.count(),
+        LaunchDevices::All => u32::from(shape.gpus),
+        LaunchDevices::Gpus(set) => set.count(),
+        LaunchDevices::Modules(set) => set.count(),
     }
 }
 
@@ -172,9 +178,9 @@ mod tests {
     use super::*;
     use tombolo_types::{GpuSet, ModuleSet};
 
-    const SHAPE: Shape = Shape { gpus: 2, modules_per_gpu: 2 };
+    const SHAPE: MachineShape = MachineShape { gpus: 2, modules_per_gpu: 2 };
 
-    fn shares(cut: CtaCut, parts: &[u32], on: On) -> Vec<Option<(u32, u32)>> {
+    fn shares(cut: CtaDistribution, parts: &[u32], on: LaunchDevices) -> Vec<Option<(u32, u32)>> {
         let kernel = KernelInfo { ctas: 10, parts: parts.to_vec(), ..KernelInfo::default() };
         let share = |module| cut.share(&kernel, on, ModuleId(module), SHAPE).map(|share| (share.first, share.end));
         (0..4).map(share).collect()
@@ -182,17 +188,21 @@ mod tests {
 
     #[test]
     fn a_program_cuts_by_gpu_and_its_modules_share_equally() {
-        let all = shares(CtaCut::Program, &[0, 8], On::All);
+        let all = shares(CtaDistribution::Program, &[0, 8], LaunchDevices::All);
         assert_eq!(all, [Some((0, 4)), Some((4, 8)), Some((8, 9)), Some((9, 10))]);
-        assert_eq!(shares(CtaCut::Program, &[], On::All), shares(CtaCut::Contiguous, &[0, 8], On::All));
+        assert_eq!(
+            shares(CtaDistribution::Program, &[], LaunchDevices::All),
+            shares(CtaDistribution::Contiguous, &[0, 8], LaunchDevices::All)
+        );
     }
 
     #[test]
     fn neighbours_of_a_turn_stay_together() {
         let kernel = KernelInfo { ctas: 11, ..KernelInfo::default() };
         let ctas = |chunk, module| {
-            let share =
-                CtaCut::Interleaved { chunk }.share(&kernel, On::All, ModuleId(module), SHAPE).expect("it runs");
+            let share = CtaDistribution::Interleaved { chunk }
+                .share(&kernel, LaunchDevices::All, ModuleId(module), SHAPE)
+                .expect("it runs");
             assert_eq!(share.iter().count(), share.ctas() as usize);
             share.iter().collect::<Vec<_>>()
         };
@@ -203,19 +213,19 @@ mod tests {
 
     #[test]
     fn a_launch_on_some_modules_is_distributed_over_these_modules() {
-        let second = shares(CtaCut::Contiguous, &[], On::Gpus(GpuSet::from_bits(0b10)));
+        let second = shares(CtaDistribution::Contiguous, &[], LaunchDevices::Gpus(GpuSet::from_bits(0b10)));
         assert_eq!(second, [None, None, Some((0, 5)), Some((5, 10))]);
-        let outer = shares(CtaCut::Program, &[0, 3], On::Modules(ModuleSet::from_bits(0b1001)));
+        let outer = shares(CtaDistribution::Program, &[0, 3], LaunchDevices::Modules(ModuleSet::from_bits(0b1001)));
         assert_eq!(outer, [Some((0, 3)), None, None, Some((3, 10))]);
     }
 
     #[test]
     fn a_grid_cut_for_other_gpus_is_refused() {
         let kernel = |parts: &[u32]| KernelInfo { ctas: 10, parts: parts.to_vec(), ..KernelInfo::default() };
-        let defect = |parts: &[u32]| CtaCut::Program.defect(&kernel(parts), On::All, SHAPE);
+        let defect = |parts: &[u32]| CtaDistribution::Program.defect(&kernel(parts), LaunchDevices::All, SHAPE);
         assert_eq!((defect(&[]), defect(&[0, 10])), (None, None));
         assert!(defect(&[0, 3, 6]).expect("three for two").contains("for 3 devices"));
         assert!(defect(&[1, 3]).expect("not from 0").contains("do not ascend"));
-        assert_eq!(CtaCut::Contiguous.defect(&kernel(&[0, 3, 6]), On::All, SHAPE), None);
+        assert_eq!(CtaDistribution::Contiguous.defect(&kernel(&[0, 3, 6]), LaunchDevices::All, SHAPE), None);
     }
 }

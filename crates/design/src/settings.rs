@@ -2,9 +2,9 @@
 
 use crate::DesignConfig;
 use std::sync::Arc;
-use tombolo_machine::description::{refuse_unknown_path, settable, starts, tops};
-use tombolo_machine::error::{ConfigError, Place, near};
-use tombolo_machine::{Described, Description, MachineConfig};
+use tombolo_machine::description::{is_top_level_key, refuse_unknown_path, settable, top_level_keys};
+use tombolo_machine::error::{ConfigError, ValueLocation, near};
+use tombolo_machine::{Description, DescriptionKind, MachineConfig};
 
 /// Applies settings `path=value` in order. A path begins with `machine.` or `design.`, or with a section or key
 /// that belongs to only one side. A design setting applies to each design in `designs`. An option's key applies to
@@ -23,12 +23,12 @@ pub fn apply(
         let (path, value) = text.split_once('=').ok_or_else(|| ConfigError::Setting { text: text.to_owned() })?;
         let (path, value) = (path.trim(), value.trim());
         let first = path.split('.').next().unwrap_or_default();
-        if first == DesignConfig::KIND || starts::<DesignConfig>(first) {
+        if first == DesignConfig::KIND || is_top_level_key::<DesignConfig>(first) {
             // The path is checked even without any design to set it on.
             refuse_unknown_path::<DesignConfig>(path, &Arc::from(text))?;
             designs.iter_mut().try_for_each(|design| design.set(path, value))?;
             of_designs.push(path);
-        } else if first == MachineConfig::KIND || starts::<MachineConfig>(first) {
+        } else if first == MachineConfig::KIND || is_top_level_key::<MachineConfig>(first) {
             machine.set(path, value)?;
         } else {
             return Err(unknown_everywhere(path, text));
@@ -50,10 +50,10 @@ fn drop_where_unread(path: &str, designs: &mut [Description<DesignConfig>]) {
 fn unknown_everywhere(path: &str, setting: &str) -> ConfigError {
     let known = [settable::<MachineConfig>(), settable::<DesignConfig>()].concat();
     ConfigError::UnknownKey {
-        place: Place::Setting(setting.into()),
+        place: ValueLocation::Setting(setting.into()),
         key: path.to_owned(),
         near: near(path, known.iter().map(String::as_str)),
         within: "a machine or a design".to_owned(),
-        keys: [tops::<MachineConfig>(), tops::<DesignConfig>()].concat(),
+        keys: [top_level_keys::<MachineConfig>(), top_level_keys::<DesignConfig>()].concat(),
     }
 }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fs;
-use tombolo_design::{AXES, Axis as _, DesignConfig, Links, apply, design};
-use tombolo_machine::{Described, Description, machine};
+use tombolo_design::{AXES, DesignAxis as _, DesignConfig, Links, apply, design};
+use tombolo_machine::{Description, DescriptionKind, machine};
 use tombolo_protocol::catalogue::EXPECTED;
 
 /// The error from checking design `name` with one setting applied.
@@ -205,7 +205,7 @@ fn earlier_spellings_are_read_and_noted() {
     assert_eq!(file.check().unwrap(), config);
     assert_eq!(file.notes().len(), 3);
     assert!(file.notes().contains(&"mine.toml:2: key l2_capacity of a design is now capacity".to_owned()));
-    for (earlier, today) in <DesignConfig as Described>::aliases() {
+    for (earlier, today) in <DesignConfig as DescriptionKind>::aliases() {
         let mut description = design("hmg").unwrap();
         description.set(earlier, "1").unwrap();
         assert_eq!(description.notes(), [format!("setting {earlier}=1: key {earlier} of a design is now {today}")]);
@@ -215,7 +215,7 @@ fn earlier_spellings_are_read_and_noted() {
 #[test]
 fn every_option_of_every_axis_is_read_by_its_word_and_documented() {
     assert_eq!(Links::options().len(), 3);
-    for axis in <DesignConfig as Described>::axes() {
+    for axis in <DesignConfig as DescriptionKind>::axes() {
         assert!(AXES.contains(&axis.name));
         for option in axis.options {
             assert!(option.about.len() > 3, "{} of {} is not documented", option.word, axis.name);

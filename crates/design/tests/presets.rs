@@ -5,7 +5,7 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use tombolo_design::{AXES, DesignConfig, Polls, design, list_designs};
-use tombolo_machine::{Described, Description};
+use tombolo_machine::{Description, DescriptionKind};
 
 fn designs() -> Vec<DesignConfig> {
     list_designs().iter().map(|listed| design(listed.name).unwrap().check().unwrap()).collect()

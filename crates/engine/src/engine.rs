@@ -5,7 +5,7 @@ use crate::lane::PartitionLane;
 use crate::lookahead::Lookahead;
 use crate::parallel;
 use crate::partition::Partition;
-use crate::run_threads::{RunThreads, Spare};
+use crate::run_threads::{RunThreads, ThreadPool};
 use crate::share::{Ownership, Share};
 use crate::stopwatch::Stopwatch;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -99,7 +99,7 @@ impl<P: Partition> Engine<P> {
     #[inline(never)]
     pub fn run(&mut self, threads: usize) -> EngineStats {
         let more = threads.max(1) - 1;
-        self.run_with(&Spare::new(more), more)
+        self.run_with(&ThreadPool::new(more), more)
     }
 
     /// Like [`Engine::run`], on the calling thread. Threads from `spare` join from time to time if they help, and are
@@ -107,11 +107,11 @@ impl<P: Partition> Engine<P> {
     ///
     /// # Panics
     /// Like [`Engine::run`].
-    pub fn run_beside(&mut self, spare: &Spare) -> EngineStats {
+    pub fn run_beside(&mut self, spare: &ThreadPool) -> EngineStats {
         self.run_with(spare, 0)
     }
 
-    fn run_with(&mut self, spare: &Spare, at_once: usize) -> EngineStats {
+    fn run_with(&mut self, spare: &ThreadPool, at_once: usize) -> EngineStats {
         assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
         self.unfinished = true;
         let before: Vec<u64> = self.lanes.iter().map(|lane| lane.events).collect();

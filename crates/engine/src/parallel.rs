@@ -9,8 +9,8 @@
 use crate::balance;
 use crate::barrier::{Barrier, CachePadded};
 use crate::engine::{HORIZON, WindowCounts};
-use crate::exchange::Exchange;
 use crate::lane::PartitionLane;
+use crate::mailbox_grid::MailboxGrid;
 use crate::partition::Partition;
 use crate::run_threads::RunThreads;
 use crate::share::{Ownership, Share};
@@ -39,7 +39,7 @@ const LONGEST: Duration = Duration::from_millis(10);
 struct Workers<'a, 's, P: Partition> {
     map: Ownership<'a>,
     shared: Mutex<SharedState<'a, 's, P>>,
-    exchange: Exchange<P::Message>,
+    exchange: MailboxGrid<P::Message>,
     /// Earliest event by thread, waiting in its queues or sent in the last window.
     earliest: Vec<CachePadded<AtomicU64>>,
     /// End of the current window, or `OVER`.
@@ -129,7 +129,7 @@ impl<'a, 's, P: Partition> Workers<'a, 's, P> {
                 changes: false,
                 panic: None,
             }),
-            exchange: Exchange::new(threads),
+            exchange: MailboxGrid::new(threads),
             earliest: (0..threads).map(|_| CachePadded(AtomicU64::new(Ps::NEVER.0))).collect(),
             end: CachePadded(AtomicU64::new(OVER)),
             early: AtomicBool::new(false),

@@ -116,13 +116,13 @@ pub struct EventQueue<M> {
 }
 
 /// Storage for a few events in a bucket, in push order.
-pub(crate) type Chunk<M> = [Slot<M>; CHUNK];
+pub(crate) type Chunk<M> = [EventSlot<M>; CHUNK];
 
 /// A waiting event, or an empty slot for an event: within a single cache line of the host if the message is small
 /// enough.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(crate) struct Slot<M>(Event<M>);
+pub(crate) struct EventSlot<M>(Event<M>);
 
 /// An event's position in the bucket's order, and the storage location. From the highest bit: time within the bucket
 /// (14 bits), `to` (16), `from` (16) and the index (18), which is higher for later pushes.
@@ -264,7 +264,7 @@ impl<M: Copy + Default> EventQueue<M> {
 
     /// Waiting events in a bucket of the wheel, the last chunk first.
     #[inline]
-    fn waiting(&self, bucket: u64) -> impl Iterator<Item = &[Slot<M>]> {
+    fn waiting(&self, bucket: u64) -> impl Iterator<Item = &[EventSlot<M>]> {
         let mut tail = self.tails[bucket as usize % BUCKETS];
         std::iter::from_fn(move || {
             let (chunk, last) = (tail as usize / CHUNK, tail as usize % CHUNK);
@@ -329,7 +329,7 @@ impl<M: Copy + Default> EventQueue<M> {
             let index = first_index(place);
             // The last push comes first, which is nearly the sorted order.
             let base = self.base;
-            let key = |(slot, event): (usize, &Slot<M>)| key(&event.0, base, index + slot as u32);
+            let key = |(slot, event): (usize, &EventSlot<M>)| key(&event.0, base, index + slot as u32);
             self.run.extend(events.iter().enumerate().rev().map(key));
             if HINTS {
                 events.iter().for_each(|slot| first(&slot.0));
@@ -466,7 +466,7 @@ impl<M: Copy + Default> EventQueue<M> {
         while let Some(distance) = self.occupancy.distance_to_next(bucket as usize % BUCKETS) {
             bucket += distance as u64;
             let ring = bucket as usize % BUCKETS;
-            let mut slots: Vec<&[Slot<M>]> = self.waiting(bucket).collect();
+            let mut slots: Vec<&[EventSlot<M>]> = self.waiting(bucket).collect();
             slots.reverse();
             events.extend(slots.into_iter().flatten().map(|slot| slot.0));
             let mut tail = std::mem::replace(&mut self.tails[ring], NONE);
@@ -565,7 +565,7 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 }
 
-impl<M> Slot<M> {
+impl<M> EventSlot<M> {
     /// Stores an event here; the caller writes the message to the returned reference.
     #[inline(always)]
     fn fill(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
@@ -578,7 +578,7 @@ impl<M> Slot<M> {
 #[cold]
 fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
     let nobody = ComponentId(0);
-    Box::new([Slot(Event { time: Ps::ZERO, to: nobody, from: nobody, sequence: 0, message: M::default() }); CHUNK])
+    Box::new([EventSlot(Event { time: Ps::ZERO, to: nobody, from: nobody, sequence: 0, message: M::default() }); CHUNK])
 }
 
 /// Index of the first event in chunk `place` within a batch. Chunks filled later come first in the batch and have

@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const PRESENT: u64 = 90;
 
 /// Initial number of reviews on half the threads after a run has found its cores occupied. The number doubles each
-/// further time, up to [`MOST_REVIEWS_SHARED`]. Source: assumed.
+/// further time, up to [`MAX_REVIEWS_SHARED`]. Source: assumed.
 const REVIEWS_SHARED: u64 = 4;
 /// Upper limit for these reviews. Source: assumed; half a million windows, about a second of a run.
-const MOST_REVIEWS_SHARED: u64 = 1024;
+const MAX_REVIEWS_SHARED: u64 = 1024;
 
 /// Pool with threads unused by any run at present. A run borrows helpful threads at intervals and returns all other
 /// threads.
 #[derive(Debug, Default)]
-pub struct Spare(AtomicUsize);
+pub struct ThreadPool(AtomicUsize);
 
-impl Spare {
+impl ThreadPool {
     /// A pool with `threads` threads.
-    pub fn new(threads: usize) -> Spare {
-        Spare(AtomicUsize::new(threads))
+    pub fn new(threads: usize) -> ThreadPool {
+        ThreadPool(AtomicUsize::new(threads))
     }
 
     /// Adds threads to the pool.
@@ -43,7 +43,7 @@ impl Spare {
 
 /// Threads of one run. All except the calling thread return to the pool when the run ends.
 pub(crate) struct RunThreads<'a> {
-    spare: &'a Spare,
+    spare: &'a ThreadPool,
     /// Number of threads in the run, including the calling thread.
     threads: usize,
     /// Maximum thread count for the run: limited by the partitions, and by the host.
@@ -66,7 +66,7 @@ pub(crate) struct RunThreads<'a> {
 
 impl<'a> RunThreads<'a> {
     /// The calling thread, and up to `more` threads from the pool. `events`: number handled by each partition before.
-    pub(crate) fn new(spare: &'a Spare, more: usize, events: Vec<u64>, ignores_load: bool) -> RunThreads<'a> {
+    pub(crate) fn new(spare: &'a ThreadPool, more: usize, events: Vec<u64>, ignores_load: bool) -> RunThreads<'a> {
         let limit = events.len();
         let threads = 1 + spare.take(more.min(limit - 1));
         RunThreads {
@@ -123,7 +123,7 @@ impl<'a> RunThreads<'a> {
         let taken = presence < PRESENT && !self.ignores_load;
         if taken && self.threads > 1 {
             (self.share, self.shared) = (self.threads / 2, self.shared_next);
-            self.shared_next = (2 * self.shared_next).min(MOST_REVIEWS_SHARED);
+            self.shared_next = (2 * self.shared_next).min(MAX_REVIEWS_SHARED);
             return self.share;
         }
         if self.shared == 0 {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn threads_without_work_go_back_and_come_again() {
-        let spare = Spare::new(3);
+        let spare = ThreadPool::new(3);
         let mut run_threads = RunThreads::new(&spare, 3, vec![0; 4], false);
         assert_eq!((run_threads.threads(), spare.count()), (4, 0));
         assert!(run_threads.review(vec![9000, 0, 0, 0], 100, &GROUPS, 100), "one partition alone has work");
@@ -191,7 +191,7 @@ mod tests {
     /// Thread count after each review in a run that starts on `threads`. Four partitions have equal loads; `presences`
     /// are given per review.
     fn threads_of(threads: usize, presences: &[u64]) -> Vec<usize> {
-        let spare = Spare::new(threads - 1);
+        let spare = ThreadPool::new(threads - 1);
         let mut run_threads = RunThreads::new(&spare, threads - 1, vec![0; 4], false);
         let mut after = Vec::new();
         for (at, presence) in presences.iter().enumerate() {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn runs_share_a_pool() {
-        let spare = Spare::new(2);
+        let spare = ThreadPool::new(2);
         let first = RunThreads::new(&spare, 1, vec![0; 4], false);
         let second = RunThreads::new(&spare, 3, vec![0; 4], false);
         assert_eq!((first.threads(), second.threads(), spare.count()), (2, 2, 0));
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn more_threads_than_partitions_are_not_taken() {
-        let spare = Spare::new(7);
+        let spare = ThreadPool::new(7);
         assert_eq!(RunThreads::new(&spare, 7, vec![0; 4], false).threads(), 4);
         let alone = RunThreads::new(&spare, 7, vec![0], false);
         assert_eq!((alone.threads(), alone.may_change()), (1, false));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::thread::{self, ThreadId};
-use tombolo_engine::{Engine, Event, Lookahead, Outbox, Partition, Spare};
+use tombolo_engine::{Engine, Event, Lookahead, Outbox, Partition, ThreadPool};
 use tombolo_types::{ComponentId, Ps};
 
 const LOOKAHEAD: Ps = Ps(1_000);
@@ -96,7 +96,7 @@ fn a_thread_that_cannot_help_is_given_back() {
 
 #[test]
 fn spare_threads_join_a_run_and_are_free_again_behind_it() {
-    let spare = Spare::new(3);
+    let spare = ThreadPool::new(3);
     let mut engine = busy([CHAINS; 4]);
     let stats = engine.run_beside(&spare);
     assert_eq!((stats.threads, stats.windows, stats.events), (4, 2_001, 4 * 2_001 * u64::from(CHAINS)));
@@ -107,6 +107,6 @@ fn spare_threads_join_a_run_and_are_free_again_behind_it() {
 
 #[test]
 fn a_run_without_spare_threads_stays_on_its_own() {
-    let stats = busy([CHAINS; 4]).run_beside(&Spare::default());
+    let stats = busy([CHAINS; 4]).run_beside(&ThreadPool::default());
     assert_eq!((stats.threads, stats.windows), (1, 2_001));
 }

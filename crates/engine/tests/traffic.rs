@@ -1,7 +1,7 @@
 //! Random traffic between components: results must be equal for every partitioning and number of threads. A digest over
 //! all handled events makes runs comparable.
 
-use tombolo_engine::{Engine, EngineStats, Event, Lookahead, Outbox, Partition, Spare};
+use tombolo_engine::{Engine, EngineStats, Event, Lookahead, Outbox, Partition, ThreadPool};
 use tombolo_types::{ComponentId, Ps};
 
 /// The finest partitioning: component groups with shared state.
@@ -185,7 +185,7 @@ fn threads_that_come_and_go_change_nothing() {
         let mut alone = busy();
         let expected = alone.run(1);
         for threads in [1, 3, 7] {
-            let spare = Spare::new(threads);
+            let spare = ThreadPool::new(threads);
             let mut joined = busy();
             let stats = joined.run_beside(&spare);
             let case = format!("{partitions} partitions, {threads} spare threads");

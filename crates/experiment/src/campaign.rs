@@ -26,7 +26,7 @@ use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
 use tombolo_system::{
-    KernelDemands, RunError, RunRecord, RunSpec, Spare, place, run, run_checked, run_sampled, run_with_boundaries,
+    KernelDemands, RunError, RunRecord, RunSpec, ThreadPool, place, run, run_checked, run_sampled, run_with_boundaries,
     run_with_latency, run_with_spare, run_with_timeline,
 };
 
@@ -197,7 +197,7 @@ struct Campaign<'a> {
     threads: usize,
     workers: usize,
     /// Threads without a point, free to join running points.
-    spare: Spare,
+    spare: ThreadPool,
     known: BTreeMap<String, f64>,
     watcher: &'a dyn Watcher,
     queue: Mutex<Queue>,
@@ -224,7 +224,7 @@ impl<'a> Campaign<'a> {
             broken: None,
         };
         let workers = threads.min(waiting).max(1);
-        let (spare, changed) = (Spare::new(threads.saturating_sub(workers)), Condvar::new());
+        let (spare, changed) = (ThreadPool::new(threads.saturating_sub(workers)), Condvar::new());
         Campaign { groups, store, threads, workers, spare, known, watcher, queue: Mutex::new(queue), changed }
     }
 

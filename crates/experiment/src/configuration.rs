@@ -1,7 +1,7 @@
 //! Lists machines, designs and workloads for a report: every value, together with the value's source.
 
 use crate::plan::{ExperimentPlan, NamedDescription, PlannedWorkload};
-use tombolo_machine::Described;
+use tombolo_machine::DescriptionKind;
 use tombolo_report::document::{Configuration, ConfigurationValue};
 
 /// Returns each machine and design in the plans once, in plan order, with their described values before any axis step.
@@ -35,7 +35,7 @@ fn program(one: &PlannedWorkload) -> ConfigurationValue {
     ConfigurationValue { key: one.label.clone(), value, source: one.reason.clone() }
 }
 
-fn configuration<T: Described>(named: &NamedDescription<T>) -> Configuration {
+fn configuration<T: DescriptionKind>(named: &NamedDescription<T>) -> Configuration {
     let values = named.description.values().into_iter().filter(|value| value.path != "name");
     Configuration {
         title: format!("{} {}", T::KIND, named.name),

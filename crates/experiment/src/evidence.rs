@@ -10,7 +10,7 @@ use crate::sampling::SAMPLES;
 use crate::shell::quoted;
 use crate::spec::{Dimension, Relative};
 use std::collections::BTreeMap;
-use tombolo_machine::Scale;
+use tombolo_machine::MachineScale;
 use tombolo_report::document::FigureRow;
 use tombolo_report::evidence::{CellEvidence, Evidence, Remark, Run, Runs};
 use tombolo_system::TimeChoice;
@@ -154,7 +154,7 @@ impl ExperimentPlan {
             ("--design", self.designs[design].name.clone()),
             ("--workload", workload.choice.label.clone()),
         ];
-        if workload.scale != Scale::FULL {
+        if workload.scale != MachineScale::FULL {
             words.push(("--scale", workload.scale.to_string()));
         }
         words.extend(self.settings(at, &Change::default()).into_iter().map(|setting| ("--set", setting)));

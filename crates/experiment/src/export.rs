@@ -23,7 +23,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
-use tombolo_machine::quantity::Form;
+use tombolo_machine::quantity::ValueForm;
 use tombolo_machine::{Description, MachineConfig};
 use tombolo_system::RunRecord;
 use tombolo_system::record::KernelRecord;
@@ -257,9 +257,9 @@ fn path_and_value(setting: &str) -> (&str, &str) {
 }
 
 /// Returns the value form of a setting; any form if the path belongs to no machine or design.
-fn form(path: &str) -> Form {
+fn form(path: &str) -> ValueForm {
     let of_machine = Description::<MachineConfig>::key(path);
-    of_machine.or_else(|| Description::<DesignConfig>::key(path)).map_or(Form::Any, |key| key.form)
+    of_machine.or_else(|| Description::<DesignConfig>::key(path)).map_or(ValueForm::Any, |key| key.form)
 }
 
 /// Returns the numeric value of a setting in its base unit, or `None` for a setting without a numeric value. `clock`

@@ -11,7 +11,7 @@ use crate::spec::{Dimension, Metric, Text};
 use crate::systems::System;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tombolo_machine::{MachineConfig, Scale};
+use tombolo_machine::{MachineConfig, MachineScale};
 use tombolo_report::document::Failure;
 use tombolo_system::RunRecord;
 
@@ -33,7 +33,7 @@ pub(crate) struct Change {
     /// Description in words; empty for no change.
     pub(crate) label: String,
     pub(crate) seed: Option<u64>,
-    pub(crate) scale: Option<Scale>,
+    pub(crate) scale: Option<MachineScale>,
     pub(crate) inputs: Inputs,
     pub(crate) set: Vec<String>,
     /// Indices of the changed workloads; `None` for all workloads.
@@ -194,7 +194,7 @@ impl ExperimentPlan {
     }
 
     /// Builds the machine and the design with plan indices `at`, and applies the settings.
-    fn system(&self, at: (usize, usize), settings: &[String], scale: Scale) -> Result<System, PointError> {
+    fn system(&self, at: (usize, usize), settings: &[String], scale: MachineScale) -> Result<System, PointError> {
         let build = || {
             let mut machine = self.machines[at.0].description.clone();
             // All designs receive the settings. An option key is therefore refused only if no design reads the key.

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::error::near;
-use tombolo_machine::{ConfigError, Description, MachineConfig, Scale};
+use tombolo_machine::{ConfigError, Description, MachineConfig, MachineScale};
 use tombolo_system::TimeChoice;
 
 /// Maximum number of step combinations over all axes. Source: assumed, a hundred times more than anybody would wait
@@ -32,7 +32,7 @@ pub enum ScaleChoice {
     /// The paper's scale: 1.
     Paper,
     /// A fixed scale for all experiments.
-    Fixed(Scale),
+    Fixed(MachineScale),
 }
 
 impl std::fmt::Display for ScaleChoice {
@@ -73,7 +73,7 @@ pub(crate) struct PlannedWorkload {
     /// The workload with the second parameters for quick scale, if this run has quick scale and second parameters
     /// exist.
     pub(crate) second: Option<Arc<WorkloadChoice>>,
-    pub(crate) scale: Scale,
+    pub(crate) scale: MachineScale,
     /// Reason for this scale and these parameters.
     pub(crate) reason: String,
     /// Relative difference between its speed-ups at this scale and at larger scales; `None` if not measured.
@@ -464,7 +464,7 @@ fn refuse_unknown(file: &File, key: &'static str, labels: &[Text], known: &[Stri
         .map_or(Ok(()), |label| Err(file.refuse(key, label, with_alternatives("it is not there", label.get(), known))))
 }
 
-fn scale(file: &File, key: &'static str, text: &Text) -> Result<Scale, SpecError> {
+fn scale(file: &File, key: &'static str, text: &Text) -> Result<MachineScale, SpecError> {
     text.get().parse().map_err(|error: ConfigError| file.refuse(key, text, error.to_string()))
 }
 
@@ -477,7 +477,7 @@ fn with_whole_sms(choice: ScaleChoice, machines: &[NamedDescription<MachineConfi
 }
 
 fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<PlannedWorkload>, SpecError> {
-    let common = spec.scale.as_ref().map_or(Ok(Scale::FULL), |text| scale(file, "scale", text))?;
+    let common = spec.scale.as_ref().map_or(Ok(MachineScale::FULL), |text| scale(file, "scale", text))?;
     let mut planned = Vec::new();
     for text in &spec.workloads {
         let plain = workload(file, text, text.get(), None, (common, spec.seed))?;
@@ -510,7 +510,7 @@ fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<
                 planned.iter_mut().for_each(|one| one.scale = scale);
             }
         }
-        ScaleChoice::Paper => planned.iter_mut().for_each(|one| one.scale = Scale::FULL),
+        ScaleChoice::Paper => planned.iter_mut().for_each(|one| one.scale = MachineScale::FULL),
         ScaleChoice::Fixed(scale) => planned.iter_mut().for_each(|one| one.scale = scale),
     }
     Ok(planned)
@@ -589,7 +589,7 @@ fn workload(
     text: &Text,
     word: &str,
     label: Option<String>,
-    (scale, seed): (Scale, u64),
+    (scale, seed): (MachineScale, u64),
 ) -> Result<PlannedWorkload, SpecError> {
     let refuse = |error: crate::error::PointError| file.refuse("workloads", text, error.to_string());
     let mut choice = only(word).map_err(refuse)?;

@@ -6,7 +6,7 @@ use crate::figure::FigureTable;
 use crate::grid::{Change, Inputs, Numbers};
 use crate::plan::{ExperimentPlan, ScaleChoice};
 use crate::spec::{self, Kind, Repeat, Text};
-use tombolo_machine::Scale;
+use tombolo_machine::MachineScale;
 use tombolo_report::document::Repetition;
 
 impl ExperimentPlan {
@@ -71,7 +71,7 @@ impl ExperimentPlan {
     }
 
     /// True if these workloads already run at `scale`.
-    fn is_own_scale(&self, scale: Scale, only: &Option<Vec<usize>>) -> bool {
+    fn is_own_scale(&self, scale: MachineScale, only: &Option<Vec<usize>>) -> bool {
         let mut all = (0..self.workloads.len()).filter(|index| only.as_ref().is_none_or(|only| only.contains(index)));
         all.all(|index| self.workloads[index].scale == scale)
     }
@@ -96,7 +96,7 @@ impl ExperimentPlan {
         (!repeat.only.is_empty()).then(|| repeat.only.iter().filter_map(index).collect())
     }
 
-    fn scale_of(&self, text: &Text) -> Result<Scale, SpecError> {
+    fn scale_of(&self, text: &Text) -> Result<MachineScale, SpecError> {
         let refuse = |error: tombolo_machine::ConfigError| self.file.refuse("repeat.scales", text, error.to_string());
         let scale = text.get().parse().map_err(refuse)?;
         for machine in &self.machines {

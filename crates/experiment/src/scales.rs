@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
-use tombolo_machine::{ConfigError, MachineConfig, Scale};
+use tombolo_machine::{ConfigError, MachineConfig, MachineScale};
 use tombolo_system::TimeChoice;
 
 /// Parameters of a scale search.
@@ -46,7 +46,7 @@ pub struct ScaleRequest {
     /// The workload, with its parameters.
     pub workload: Arc<WorkloadChoice>,
     /// Smallest scale to try.
-    pub least: Scale,
+    pub least: MachineScale,
 }
 
 /// Results from the runs at a scale.
@@ -170,7 +170,7 @@ impl ScaleSearch<'_> {
     fn at(
         &self,
         wanted: &ScaleRequest,
-        scale: Scale,
+        scale: MachineScale,
         store: &Store,
         watcher: &dyn Watcher,
     ) -> Result<ScaleTrial, ScalesError> {
@@ -219,8 +219,9 @@ impl ScaleSearch<'_> {
 }
 
 /// Returns the next larger scale, at most 1.
-fn twice(scale: Scale) -> Option<Scale> {
-    (scale != Scale::FULL).then(|| Scale::new(2 * scale.numerator(), scale.denominator()).unwrap_or(Scale::FULL))
+fn twice(scale: MachineScale) -> Option<MachineScale> {
+    (scale != MachineScale::FULL)
+        .then(|| MachineScale::new(2 * scale.numerator(), scale.denominator()).unwrap_or(MachineScale::FULL))
 }
 
 /// True if the last two scales agree.
@@ -269,11 +270,11 @@ mod tests {
 
     #[test]
     fn scales_double_up_to_one() {
-        let mut all = vec![Scale::new(1, 20).unwrap()];
+        let mut all = vec![MachineScale::new(1, 20).unwrap()];
         while let Some(next) = twice(*all.last().unwrap()) {
             all.push(next);
         }
-        let all: Vec<String> = all.iter().map(Scale::to_string).collect();
+        let all: Vec<String> = all.iter().map(MachineScale::to_string).collect();
         assert_eq!(all, ["1/20", "1/10", "1/5", "2/5", "4/5", "1"]);
     }
 
@@ -331,7 +332,7 @@ mod tests {
             threads: 1,
         };
         let workload = Arc::new(only("triad,elements=262144").unwrap());
-        let wanted = ScaleRequest { label: "triad".to_owned(), workload, least: Scale::new(1, 33).unwrap() };
+        let wanted = ScaleRequest { label: "triad".to_owned(), workload, least: MachineScale::new(1, 33).unwrap() };
         let folder = tempfile::tempdir().unwrap();
         let found = search.run(&wanted, folder.path(), &SilentWatcher).unwrap();
         assert_eq!((found.ended, found.scale.as_str(), found.tried.len()), (StopReason::Alike, "1/32", 2));

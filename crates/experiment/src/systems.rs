@@ -5,7 +5,7 @@ use crate::error::PointError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tombolo_design::DesignConfig;
-use tombolo_machine::{MachineConfig, Scale};
+use tombolo_machine::{MachineConfig, MachineScale};
 
 /// A scaled machine, and a design.
 pub(crate) type System = (Arc<MachineConfig>, Arc<DesignConfig>);
@@ -27,7 +27,7 @@ impl Systems {
         &self,
         at: (usize, usize),
         settings: &[String],
-        scale: Scale,
+        scale: MachineScale,
         build: impl FnOnce() -> Result<System, PointError>,
     ) -> Result<System, PointError> {
         let key = (at, settings.to_vec(), scale.to_string());

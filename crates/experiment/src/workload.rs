@@ -145,7 +145,7 @@ pub struct Target {
 
 impl Target {
     /// Target for machines with the line size, warp width and GPU count of `machine`, and the input at `scale`.
-    pub fn new(machine: &MachineConfig, scale: tombolo_machine::Scale) -> Target {
+    pub fn new(machine: &MachineConfig, scale: tombolo_machine::MachineScale) -> Target {
         let input = Scale::new(scale.numerator(), scale.denominator()).expect("its parts have 16 bits");
         Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input, gpus: machine.topology.gpus }
     }

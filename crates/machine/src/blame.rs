@@ -1,17 +1,17 @@
 //! Attribution of errors: if values conflict, the error names the value set last, not the older value in the
 //! conflict.
 
-use crate::description::{Described, read};
-use crate::error::{ConfigError, Place};
+use crate::description::{DescriptionKind, read};
+use crate::error::{ConfigError, ValueLocation};
 use crate::spelling::shown;
 use crate::tree::{ConfigTable, ConfigValue};
 
 /// Reattributes an `error` from reading `tree` to the value whose replacement caused it: a setting, or else a value
 /// in a file that builds on the file with the error.
-pub(crate) fn blamed<T: Described>(tree: &ConfigTable, error: ConfigError) -> ConfigError {
+pub(crate) fn blamed<T: DescriptionKind>(tree: &ConfigTable, error: ConfigError) -> ConfigError {
     let Some((place, key)) = blamable_value(&error) else { return error };
     let leaves = tree.leaves();
-    let is_setting = |leaf: &ConfigValue| matches!(leaf.place, Place::Setting(_));
+    let is_setting = |leaf: &ConfigValue| matches!(leaf.place, ValueLocation::Setting(_));
     let is_gone = |paths: &[&str]| {
         let mut before = tree.clone();
         paths.iter().for_each(|path| before.restore(path));
@@ -26,28 +26,28 @@ pub(crate) fn blamed<T: Described>(tree: &ConfigTable, error: ConfigError) -> Co
     let all: Vec<&str> = settings().map(|(path, _)| path.as_str()).collect();
     if all.len() > 1 && is_gone(&all) {
         let texts = settings().map(|(_, leaf)| match &leaf.place {
-            Place::Setting(text) => text.to_string(),
-            line @ Place::Line { .. } => line.to_string(),
+            ValueLocation::Setting(text) => text.to_string(),
+            line @ ValueLocation::Line { .. } => line.to_string(),
         });
-        return with_place(Place::Setting(texts.collect::<Vec<_>>().join(", ").into()), error);
+        return with_place(ValueLocation::Setting(texts.collect::<Vec<_>>().join(", ").into()), error);
     }
     error
 }
 
 /// The place and the key of a wrong file value: a value wrong by itself, or in conflict with other values.
-fn blamable_value(error: &ConfigError) -> Option<(&Place, &str)> {
+fn blamable_value(error: &ConfigError) -> Option<(&ValueLocation, &str)> {
     match error {
         ConfigError::Value { place, key, .. } | ConfigError::Refused { place, key, .. } => {
-            matches!(place, Place::Line { .. }).then_some((place, key))
+            matches!(place, ValueLocation::Line { .. }).then_some((place, key))
         }
         _ => None,
     }
 }
 
-fn file(place: &Place) -> Option<&str> {
+fn file(place: &ValueLocation) -> Option<&str> {
     match place {
-        Place::Line { file, .. } => Some(file),
-        Place::Setting(_) => None,
+        ValueLocation::Line { file, .. } => Some(file),
+        ValueLocation::Setting(_) => None,
     }
 }
 
@@ -67,7 +67,7 @@ fn reattribute(path: &str, leaf: &ConfigValue, error: ConfigError) -> ConfigErro
 }
 
 /// The same error, reported at a different place.
-fn with_place(place: Place, error: ConfigError) -> ConfigError {
+fn with_place(place: ValueLocation, error: ConfigError) -> ConfigError {
     match error {
         ConfigError::Value { key, value, expected, .. } => ConfigError::Value { place, key, value, expected },
         ConfigError::Refused { key, value, reason, .. } => ConfigError::Refused { place, key, value, reason },

@@ -1,7 +1,7 @@
 //! The path from a name, a file and settings to a checked configuration.
 
 use crate::blame::blamed;
-use crate::error::{ConfigError, Place, near};
+use crate::error::{ConfigError, ValueLocation, near};
 use crate::machine::MachineConfig;
 use crate::preset::Preset;
 use crate::section::Key;
@@ -30,7 +30,7 @@ pub struct OptionalSection {
 }
 
 /// The subject of a description: a machine or a design.
-pub trait Described: Sized {
+pub trait DescriptionKind: Sized {
     /// The kind, `machine` or `design`, which is also the prefix for settings.
     const KIND: &'static str;
 
@@ -89,7 +89,7 @@ pub fn machine(name: &str) -> Result<Description<MachineConfig>, ConfigError> {
 
 /// A preset in a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Listed {
+pub struct PresetSummary {
     /// The preset's name.
     pub name: &'static str,
     /// A one-line description.
@@ -97,23 +97,23 @@ pub struct Listed {
 }
 
 /// The shipped machines.
-pub fn list_machines() -> Vec<Listed> {
+pub fn list_machines() -> Vec<PresetSummary> {
     list::<MachineConfig>()
 }
 
 /// The presets for `T`.
-pub fn list<T: Described>() -> Vec<Listed> {
+pub fn list<T: DescriptionKind>() -> Vec<PresetSummary> {
     let line = |preset: &Preset| {
         let tree = ConfigTable::parse(preset.name, preset.text).expect("a test reads every preset");
         tree.find("description").map(|node| node.text().to_owned()).unwrap_or_default()
     };
-    T::presets().iter().map(|preset| Listed { name: preset.name, description: line(preset) }).collect()
+    T::presets().iter().map(|preset| PresetSummary { name: preset.name, description: line(preset) }).collect()
 }
 
 /// A tree, together with notices about its spelling.
 type AnnotatedTree = (ConfigTable, Vec<String>);
 
-impl<T: Described> Description<T> {
+impl<T: DescriptionKind> Description<T> {
     /// The description called `name`: a preset, or the path to a `.toml` file.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl<T: Described> Description<T> {
         self.notes.extend(note.map(|note| format!("setting {setting}: {note}")));
         let text = tree::setting(value);
         let source = format!("set by {setting}");
-        self.tree.put(&path, ConfigValue { text, source, place: Place::Setting(setting), below: None });
+        self.tree.put(&path, ConfigValue { text, source, place: ValueLocation::Setting(setting), below: None });
         Ok(())
     }
 
@@ -184,7 +184,7 @@ impl<T: Described> Description<T> {
         let name = path.split('.').next().unwrap_or_default();
         match T::optional_sections().iter().find(|section| section.name == name) {
             Some(section) if !self.has_section(name) => Err(ConfigError::AbsentSection {
-                place: Place::Setting(setting.clone()),
+                place: ValueLocation::Setting(setting.clone()),
                 key: path.to_owned(),
                 kind: T::KIND,
                 section: section.name,
@@ -234,17 +234,17 @@ impl<T: Described> Description<T> {
 }
 
 /// Reads the configuration in `tree`, ignoring keys for options that a setting replaced.
-pub(crate) fn read<T: Described>(tree: &ConfigTable) -> Result<T, ConfigError> {
+pub(crate) fn read<T: DescriptionKind>(tree: &ConfigTable) -> Result<T, ConfigError> {
     T::read(&spelling::without_replaced::<T>(tree))
 }
 
 /// `path` without the prefix for the kind of description.
-fn inner<T: Described>(path: &str) -> &str {
+fn inner<T: DescriptionKind>(path: &str) -> &str {
     path.strip_prefix(T::KIND).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path)
 }
 
 /// Dotted paths that a setting may name. The name and the description are reserved for files.
-pub fn settable<T: Described>() -> Vec<String> {
+pub fn settable<T: DescriptionKind>() -> Vec<String> {
     let own = |section: &str, key: &Key| match section {
         "" => key.name.to_owned(),
         section => spelling::shown(&format!("{section}.{}", key.name)).to_owned(),
@@ -254,7 +254,7 @@ pub fn settable<T: Described>() -> Vec<String> {
 }
 
 /// True if a settable path begins with `first`, in the current or an earlier spelling.
-pub fn starts<T: Described>(first: &str) -> bool {
+pub fn is_top_level_key<T: DescriptionKind>(first: &str) -> bool {
     settable::<T>().iter().any(|path| path.split('.').next() == Some(first))
         || T::aliases().iter().any(|(earlier, _)| *earlier == first)
 }
@@ -263,7 +263,7 @@ pub fn starts<T: Described>(first: &str) -> bool {
 ///
 /// # Errors
 /// Lists the known keys in this place.
-pub fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Result<(), ConfigError> {
+pub fn refuse_unknown_path<T: DescriptionKind>(path: &str, setting: &Arc<str>) -> Result<(), ConfigError> {
     let known = settable::<T>();
     let path = spelling::in_full::<T>(inner::<T>(path)).path;
     let path = spelling::shown(&path);
@@ -273,11 +273,11 @@ pub fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Resu
     let section = path.split('.').next().unwrap_or_default();
     let inside: Vec<String> = known.iter().filter(|known| known.starts_with(&format!("{section}."))).cloned().collect();
     let (within, keys, candidates) = match inside.is_empty() {
-        true => (format!("a {}", T::KIND), tops::<T>(), known),
+        true => (format!("a {}", T::KIND), top_level_keys::<T>(), known),
         false => (format!("section {section} of a {}", T::KIND), inside.clone(), inside),
     };
     Err(ConfigError::UnknownKey {
-        place: Place::Setting(setting.clone()),
+        place: ValueLocation::Setting(setting.clone()),
         key: path.to_owned(),
         near: near(path, candidates.iter().map(String::as_str)),
         within,
@@ -286,7 +286,7 @@ pub fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Resu
 }
 
 /// The first words in all settable paths.
-pub fn tops<T: Described>() -> Vec<String> {
+pub fn top_level_keys<T: DescriptionKind>() -> Vec<String> {
     let mut tops: Vec<String> =
         settable::<T>().iter().filter_map(|path| path.split('.').next().map(str::to_owned)).collect();
     tops.dedup();
@@ -304,7 +304,7 @@ struct DescriptionFile {
     folder: PathBuf,
 }
 
-fn open<T: Described>(name: &str, folder: Option<&Path>) -> Result<DescriptionFile, ConfigError> {
+fn open<T: DescriptionKind>(name: &str, folder: Option<&Path>) -> Result<DescriptionFile, ConfigError> {
     if let Some(preset) = T::presets().iter().find(|preset| preset.name == name) {
         let label = format!("preset {}s/{name}.toml", T::KIND).into();
         return Ok(DescriptionFile {
@@ -341,7 +341,7 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
 }
 
 /// Builds the tree for `file`, overlaid on its base's tree.
-fn build<T: Described>(
+fn build<T: DescriptionKind>(
     file: &DescriptionFile,
     depth: usize,
     notes: &mut Vec<String>,
@@ -371,7 +371,7 @@ fn build<T: Described>(
 }
 
 /// An error about a missing base, reported at the place that names the base.
-fn at_base(error: &ConfigError, place: &Place, name: &str) -> ConfigError {
+fn at_base(error: &ConfigError, place: &ValueLocation, name: &str) -> ConfigError {
     ConfigError::Refused {
         place: place.clone(),
         key: "base".to_owned(),

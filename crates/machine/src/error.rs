@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The place at which a value was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ValueLocation {
     /// A line in a file, 1-based.
     Line {
         /// The file, or `preset NAME`.
@@ -17,18 +17,18 @@ pub enum Place {
     Setting(Arc<str>),
 }
 
-impl Place {
+impl ValueLocation {
     /// True if the place is a setting.
     pub fn is_setting(&self) -> bool {
-        matches!(self, Place::Setting(_))
+        matches!(self, ValueLocation::Setting(_))
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ValueLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line { file, line } => write!(f, "{file}:{line}"),
-            Place::Setting(text) => write!(f, "setting {text}"),
+            ValueLocation::Line { file, line } => write!(f, "{file}:{line}"),
+            ValueLocation::Setting(text) => write!(f, "setting {text}"),
         }
     }
 }
@@ -64,7 +64,7 @@ pub enum ConfigError {
     #[error("{place}: {reason}")]
     Syntax {
         /// The place at which parsing stopped.
-        place: Place,
+        place: ValueLocation,
         /// The expected text.
         reason: String,
     },
@@ -72,7 +72,7 @@ pub enum ConfigError {
     #[error("{place}: base = {name:?}: more than {limit} files build on one another; is it a circle?")]
     BaseTooDeep {
         /// The last link followed.
-        place: Place,
+        place: ValueLocation,
         /// The base it names.
         name: String,
         /// Maximum chain length.
@@ -88,7 +88,7 @@ pub enum ConfigError {
     #[error("{place}: no key {key}{}; {within} has {}", suggestion(near), keys.join(", "))]
     UnknownKey {
         /// The key's place.
-        place: Place,
+        place: ValueLocation,
         /// Dotted path.
         key: String,
         /// Known keys similar to the given key.
@@ -105,7 +105,7 @@ pub enum ConfigError {
     )]
     AbsentSection {
         /// The setting.
-        place: Place,
+        place: ValueLocation,
         /// Dotted path.
         key: String,
         /// `machine` or `design`.
@@ -119,7 +119,7 @@ pub enum ConfigError {
     #[error("{place}: key {key} is missing; it takes {expected}")]
     Missing {
         /// The place at which the key was expected.
-        place: Place,
+        place: ValueLocation,
         /// Dotted path.
         key: String,
         /// The permitted text.
@@ -129,7 +129,7 @@ pub enum ConfigError {
     #[error("{place}: {key} = {value}: expected {expected}")]
     Value {
         /// The value's place.
-        place: Place,
+        place: ValueLocation,
         /// Dotted path.
         key: String,
         /// The value as written.
@@ -141,7 +141,7 @@ pub enum ConfigError {
     #[error("{place}: {key} = {value}: {reason}")]
     Refused {
         /// The value's place.
-        place: Place,
+        place: ValueLocation,
         /// Dotted path.
         key: String,
         /// The value as written.

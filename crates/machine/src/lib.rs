@@ -48,10 +48,12 @@ pub mod tree;
 
 pub use check::{Conflict, MISS_LEVELS, MISS_LIMIT};
 pub use coherent_host::CoherentHost;
-pub use description::{Described, DescribedValue, Description, Listed, OptionalSection, list, list_machines, machine};
+pub use description::{
+    DescribedValue, Description, DescriptionKind, OptionalSection, PresetSummary, list, list_machines, machine,
+};
 pub use error::ConfigError;
 pub use machine::MachineConfig;
-pub use quantity::{Form, Fraction};
+pub use quantity::{Fraction, ValueForm};
 pub use resolved::ResolvedValue;
-pub use scale::Scale;
+pub use scale::MachineScale;
 pub use section::Key;

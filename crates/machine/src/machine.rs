@@ -7,14 +7,14 @@ pub use crate::caches::{AllocateOnStore, DirectoryConfig, DirectoryTracks, L1Con
 use crate::coherent_host::{
     CoherentHost, CpuConfig, HostDirectoryConfig, HostLinkConfig, LlcConfig, OPTIONAL_SECTIONS, StackConfig,
 };
-use crate::description::{Described, NO_DESCRIPTION, OptionalSection};
+use crate::description::{DescriptionKind, NO_DESCRIPTION, OptionalSection};
 pub use crate::energy::EnergyConfig;
 use crate::error::ConfigError;
 pub use crate::fabric::{FabricConfig, FabricShape};
 pub use crate::memory::{DramConfig, MemoryCacheConfig};
 use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};
-use crate::scale::Scale;
+use crate::scale::MachineScale;
 use crate::section::{Key, Reader, Section, section};
 use crate::sharing::{CopyConfig, PagingConfig, PublicationConfig};
 use crate::tree::ConfigTable;
@@ -86,7 +86,7 @@ pub struct MachineConfig {
     /// The parameters for a GPU's memory when it is used as a cache for host memory.
     pub stack: Option<StackConfig>,
     /// This machine's scale relative to the described machine.
-    pub scale: Scale,
+    pub scale: MachineScale,
 }
 
 section! {
@@ -417,7 +417,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("host_memory.queue_depth", "host_memory.write_queue"),
 ];
 
-impl Described for MachineConfig {
+impl DescriptionKind for MachineConfig {
     const KIND: &'static str = "machine";
 
     fn sections() -> Vec<(&'static str, &'static [Key])> {
@@ -464,7 +464,7 @@ impl Described for MachineConfig {
                     host_directory: reader.optional_section("host_directory")?,
                     host_link: reader.optional_section("host_link")?,
                     stack: reader.optional_section("stack")?,
-                    scale: Scale::FULL,
+                    scale: MachineScale::FULL,
                 }
             };
         }

@@ -7,7 +7,7 @@ use tombolo_types::{Attojoules, Bytes, LineSize, Ps, Rate};
 
 /// A value in the form used by records and files; reading this form returns the same value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plain {
+pub enum RecordValue {
     /// A count, or a size in bytes.
     Number(u64),
     /// Yes or no.
@@ -19,24 +19,24 @@ pub enum Plain {
 }
 
 /// The form accepted by a setting.
-impl fmt::Display for Plain {
+impl fmt::Display for RecordValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Plain::Number(number) => number.fmt(f),
-            Plain::Flag(flag) => flag.fmt(f),
-            Plain::Text(text) => text.fmt(f),
-            Plain::List(words) => words.join(",").fmt(f),
+            RecordValue::Number(number) => number.fmt(f),
+            RecordValue::Flag(flag) => flag.fmt(f),
+            RecordValue::Text(text) => text.fmt(f),
+            RecordValue::List(words) => words.join(",").fmt(f),
         }
     }
 }
 
-impl Serialize for Plain {
+impl Serialize for RecordValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Plain::Number(number) => serializer.serialize_u64(*number),
-            Plain::Flag(flag) => serializer.serialize_bool(*flag),
-            Plain::Text(text) => serializer.serialize_str(text),
-            Plain::List(words) => words.serialize(serializer),
+            RecordValue::Number(number) => serializer.serialize_u64(*number),
+            RecordValue::Flag(flag) => serializer.serialize_bool(*flag),
+            RecordValue::Text(text) => serializer.serialize_str(text),
+            RecordValue::List(words) => words.serialize(serializer),
         }
     }
 }
@@ -46,7 +46,7 @@ type Units = &'static [(&'static str, u64)];
 
 /// The schema form for a value: the permitted contents, as far as they do not depend on other values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ValueForm {
     /// Unspecified.
     Any,
     /// A single line of text.
@@ -72,17 +72,17 @@ pub enum Form {
     },
 }
 
-impl Form {
+impl ValueForm {
     /// A measure accepted only in `units`, with `base` as the base unit for tables.
-    const fn units(units: Units, base: (&'static str, u64)) -> Form {
-        Form::Measure { units, base, cycles: &[], words: &[] }
+    const fn units(units: Units, base: (&'static str, u64)) -> ValueForm {
+        ValueForm::Measure { units, base, cycles: &[], words: &[] }
     }
 
     /// True if values in this form are numbers, with or without a unit.
     pub fn is_number(self) -> bool {
         match self {
-            Form::Any | Form::Text | Form::Flag | Form::Words(_) => false,
-            Form::Count(_) | Form::Fraction | Form::Measure { .. } => true,
+            ValueForm::Any | ValueForm::Text | ValueForm::Flag | ValueForm::Words(_) => false,
+            ValueForm::Count(_) | ValueForm::Fraction | ValueForm::Measure { .. } => true,
         }
     }
 
@@ -91,14 +91,14 @@ impl Form {
     /// cycles.
     pub fn number(self, text: &str, clock: Clock) -> Option<f64> {
         match self {
-            Form::Any | Form::Text | Form::Flag | Form::Words(_) => None,
-            Form::Count(_) => text.parse::<u32>().ok().map(f64::from),
-            Form::Fraction => {
+            ValueForm::Any | ValueForm::Text | ValueForm::Flag | ValueForm::Words(_) => None,
+            ValueForm::Count(_) => text.parse::<u32>().ok().map(f64::from),
+            ValueForm::Fraction => {
                 let Fraction { numerator, denominator } = Fraction::from_text(text)?;
                 Some(f64::from(numerator) / f64::from(denominator))
             }
-            Form::Measure { words, .. } if words.contains(&text) => (text == INFINITE).then_some(f64::INFINITY),
-            Form::Measure { units, base: (_, base), .. } => {
+            ValueForm::Measure { words, .. } if words.contains(&text) => (text == INFINITE).then_some(f64::INFINITY),
+            ValueForm::Measure { units, base: (_, base), .. } => {
                 let (Decimal { digits, decimals }, unit) = measure(text)?;
                 let number = digits as f64 / 10_f64.powi(decimals as i32);
                 let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor as f64);
@@ -123,13 +123,13 @@ pub trait Quantity: Sized {
     const EXPECTED: &'static str;
 
     /// The permitted text, for schemas.
-    const FORM: Form = Form::Any;
+    const FORM: ValueForm = ValueForm::Any;
 
     /// Parses a value's text; returns `None` if it does not match [`Quantity::EXPECTED`]. `clock` converts cycles.
     fn parse(text: &str, clock: Clock) -> Option<Self>;
 
     /// The value in the largest exact unit.
-    fn print(&self) -> Plain;
+    fn print(&self) -> RecordValue;
 }
 
 /// A small exact number in lowest terms, for example the cycles for which an instruction occupies a pipeline.
@@ -167,14 +167,14 @@ macro_rules! choice {
                 list.split_at(list.len() - 1).0
             };
 
-            const FORM: $crate::quantity::Form = $crate::quantity::Form::Words(&[$($word),+]);
+            const FORM: $crate::quantity::ValueForm = $crate::quantity::ValueForm::Words(&[$($word),+]);
 
             fn parse(text: &str, _: $crate::quantity::Clock) -> Option<$Name> {
                 $Name::ALL.iter().copied().find(|option| option.word() == text)
             }
 
-            fn print(&self) -> $crate::quantity::Plain {
-                $crate::quantity::Plain::Text(self.word().to_owned())
+            fn print(&self) -> $crate::quantity::RecordValue {
+                $crate::quantity::RecordValue::Text(self.word().to_owned())
             }
         }
     };
@@ -230,10 +230,10 @@ fn in_units(text: &str, units: &[(&str, u64)], limit: u64) -> Option<u64> {
 }
 
 /// Prints `value` in the first unit (largest first) without a remainder.
-fn print_in(value: u64, units: &[(&str, u64)]) -> Plain {
+fn print_in(value: u64, units: &[(&str, u64)]) -> RecordValue {
     let exact = units.iter().find(|(_, factor)| value.is_multiple_of(*factor));
     let (name, factor) = exact.expect("the last unit of every list is 1");
-    Plain::Text(format!("{}{name}", value / factor))
+    RecordValue::Text(format!("{}{name}", value / factor))
 }
 
 /// Sizes are binary. Source: JEDEC Standard 100B.01 defines K, M and G as powers of 1024 for semiconductor storage,
@@ -281,7 +281,7 @@ macro_rules! count {
         impl Quantity for $Type {
             const EXPECTED: &'static str = $expected;
 
-            const FORM: Form = Form::Count(<$Type>::MAX as u32);
+            const FORM: ValueForm = ValueForm::Count(<$Type>::MAX as u32);
 
             fn parse(text: &str, _: Clock) -> Option<$Type> {
                 let (number, unit) = measure(text)?;
@@ -289,8 +289,8 @@ macro_rules! count {
                 <$Type>::try_from(whole).ok().filter(|count| *count > 0)
             }
 
-            fn print(&self) -> Plain {
-                Plain::Number(u64::from(*self))
+            fn print(&self) -> RecordValue {
+                RecordValue::Number(u64::from(*self))
             }
         }
     };
@@ -303,14 +303,14 @@ count!(u32, "a whole number from 1 to 4294967295");
 impl Quantity for Option<u32> {
     const EXPECTED: &'static str = "a whole number from 1 to 4294967295, or \"none\"";
 
-    const FORM: Form = Form::Measure { units: &[("", 1)], base: ("", 1), cycles: &[], words: &["none"] };
+    const FORM: ValueForm = ValueForm::Measure { units: &[("", 1)], base: ("", 1), cycles: &[], words: &["none"] };
 
     fn parse(text: &str, clock: Clock) -> Option<Option<u32>> {
         if text == "none" { Some(None) } else { u32::parse(text, clock).map(Some) }
     }
 
-    fn print(&self) -> Plain {
-        self.map_or_else(|| Plain::Text("none".to_owned()), |count| count.print())
+    fn print(&self) -> RecordValue {
+        self.map_or_else(|| RecordValue::Text("none".to_owned()), |count| count.print())
     }
 }
 
@@ -318,14 +318,14 @@ impl Quantity for Option<u32> {
 impl Quantity for u64 {
     const EXPECTED: &'static str = "a size from 1 byte to 512 TB, such as 128, \"64KB\" or \"3MB\" (1 KB = 1024 B)";
 
-    const FORM: Form = Form::units(SIZES, ("B", 1));
+    const FORM: ValueForm = ValueForm::units(SIZES, ("B", 1));
 
     fn parse(text: &str, _: Clock) -> Option<u64> {
         in_units(text, SIZES, SIZE_LIMIT).filter(|size| *size > 0)
     }
 
-    fn print(&self) -> Plain {
-        Plain::Number(*self)
+    fn print(&self) -> RecordValue {
+        RecordValue::Number(*self)
     }
 }
 
@@ -333,35 +333,36 @@ impl Quantity for u64 {
 impl Quantity for Bytes {
     const EXPECTED: &'static str = "a size from 0 bytes to 512 TB, such as 0, 16 or \"1KB\" (1 KB = 1024 B)";
 
-    const FORM: Form = Form::units(SIZES, ("B", 1));
+    const FORM: ValueForm = ValueForm::units(SIZES, ("B", 1));
 
     fn parse(text: &str, _: Clock) -> Option<Bytes> {
         in_units(text, SIZES, SIZE_LIMIT).map(Bytes)
     }
 
-    fn print(&self) -> Plain {
-        Plain::Number(self.0)
+    fn print(&self) -> RecordValue {
+        RecordValue::Number(self.0)
     }
 }
 
 impl Quantity for LineSize {
     const EXPECTED: &'static str = "32, 64, 128 or 256 bytes";
 
-    const FORM: Form = Form::units(SIZES, ("B", 1));
+    const FORM: ValueForm = ValueForm::units(SIZES, ("B", 1));
 
     fn parse(text: &str, _: Clock) -> Option<LineSize> {
         in_units(text, SIZES, SIZE_LIMIT).and_then(LineSize::new)
     }
 
-    fn print(&self) -> Plain {
-        Plain::Number(self.bytes())
+    fn print(&self) -> RecordValue {
+        RecordValue::Number(self.bytes())
     }
 }
 
 impl Quantity for Rate {
     const EXPECTED: &'static str = "a rate above zero and at most 10000 TB/s, such as \"512GB/s\" (10^9 bytes a second), \"2TB/s\" or \"64B/cycle\", or \"infinite\"";
 
-    const FORM: Form = Form::Measure { units: RATES, base: ("B/s", 1), cycles: &["B/cycle"], words: &[INFINITE] };
+    const FORM: ValueForm =
+        ValueForm::Measure { units: RATES, base: ("B/s", 1), cycles: &["B/cycle"], words: &[INFINITE] };
 
     fn parse(text: &str, clock: Clock) -> Option<Rate> {
         if text == INFINITE {
@@ -374,8 +375,8 @@ impl Quantity for Rate {
         rate.filter(|rate| *rate > 0).map(Rate)
     }
 
-    fn print(&self) -> Plain {
-        if self.is_infinite() { Plain::Text(INFINITE.to_owned()) } else { print_in(self.0, RATES) }
+    fn print(&self) -> RecordValue {
+        if self.is_infinite() { RecordValue::Text(INFINITE.to_owned()) } else { print_in(self.0, RATES) }
     }
 }
 
@@ -383,8 +384,8 @@ impl Quantity for Ps {
     const EXPECTED: &'static str =
         "a time of at most one second, such as \"12.5ns\", \"2us\", \"28 cycles\" or \"0.5 cycles\"";
 
-    const FORM: Form =
-        Form::Measure { units: TIMES, base: ("s", TIME_LIMIT), cycles: &["cycle", "cycles"], words: &[] };
+    const FORM: ValueForm =
+        ValueForm::Measure { units: TIMES, base: ("s", TIME_LIMIT), cycles: &["cycle", "cycles"], words: &[] };
 
     fn parse(text: &str, clock: Clock) -> Option<Ps> {
         if let Some(time) = in_units(text, TIMES, TIME_LIMIT) {
@@ -394,7 +395,7 @@ impl Quantity for Ps {
         matches!(unit, "cycle" | "cycles").then(|| number.cycles(clock))?
     }
 
-    fn print(&self) -> Plain {
+    fn print(&self) -> RecordValue {
         print_in(self.0, TIMES)
     }
 }
@@ -402,14 +403,14 @@ impl Quantity for Ps {
 impl Quantity for Clock {
     const EXPECTED: &'static str = "a frequency from 1 kHz to 100 GHz in whole kHz, such as \"1.3GHz\" or \"1380MHz\"";
 
-    const FORM: Form = Form::units(FREQUENCIES, ("Hz", 1));
+    const FORM: ValueForm = ValueForm::units(FREQUENCIES, ("Hz", 1));
 
     fn parse(text: &str, _: Clock) -> Option<Clock> {
         let hz = in_units(text, FREQUENCIES, FREQUENCY_LIMIT)?;
         (hz > 0 && hz.is_multiple_of(1000)).then(|| Clock::from_hz(hz))
     }
 
-    fn print(&self) -> Plain {
+    fn print(&self) -> RecordValue {
         print_in(self.hz(), FREQUENCIES)
     }
 }
@@ -417,13 +418,13 @@ impl Quantity for Clock {
 impl Quantity for Attojoules {
     const EXPECTED: &'static str = "an energy from 0 to 1000 nJ, such as \"3.92pJ\", \"540fJ\" or \"0pJ\"";
 
-    const FORM: Form = Form::units(ENERGIES, ("pJ", 1_000_000));
+    const FORM: ValueForm = ValueForm::units(ENERGIES, ("pJ", 1_000_000));
 
     fn parse(text: &str, _: Clock) -> Option<Attojoules> {
         in_units(text, ENERGIES, ENERGY_LIMIT).map(Attojoules)
     }
 
-    fn print(&self) -> Plain {
+    fn print(&self) -> RecordValue {
         print_in(self.0, ENERGIES)
     }
 }
@@ -471,42 +472,42 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 impl Quantity for Fraction {
     const EXPECTED: &'static str = "a number above zero, of whole numbers up to 65535, such as 2, 0.5 or \"1/2\"";
 
-    const FORM: Form = Form::Fraction;
+    const FORM: ValueForm = ValueForm::Fraction;
 
     fn parse(text: &str, _: Clock) -> Option<Fraction> {
         Fraction::from_text(text)
     }
 
-    fn print(&self) -> Plain {
-        Plain::Text(self.to_string())
+    fn print(&self) -> RecordValue {
+        RecordValue::Text(self.to_string())
     }
 }
 
 impl Quantity for bool {
     const EXPECTED: &'static str = "true or false";
 
-    const FORM: Form = Form::Flag;
+    const FORM: ValueForm = ValueForm::Flag;
 
     fn parse(text: &str, _: Clock) -> Option<bool> {
         text.parse().ok()
     }
 
-    fn print(&self) -> Plain {
-        Plain::Flag(*self)
+    fn print(&self) -> RecordValue {
+        RecordValue::Flag(*self)
     }
 }
 
 impl Quantity for String {
     const EXPECTED: &'static str = "one line of text";
 
-    const FORM: Form = Form::Text;
+    const FORM: ValueForm = ValueForm::Text;
 
     fn parse(text: &str, _: Clock) -> Option<String> {
         (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
     }
 
-    fn print(&self) -> Plain {
-        Plain::Text(self.clone())
+    fn print(&self) -> RecordValue {
+        RecordValue::Text(self.clone())
     }
 }
 
@@ -518,12 +519,12 @@ mod tests {
         Clock::from_hz(1_300_000_000)
     }
 
-    fn printed<T: Quantity>(text: &str) -> Option<Plain> {
+    fn printed<T: Quantity>(text: &str) -> Option<RecordValue> {
         T::parse(text, clock()).map(|value| value.print())
     }
 
-    fn text(words: &str) -> Option<Plain> {
-        Some(Plain::Text(words.to_owned()))
+    fn text(words: &str) -> Option<RecordValue> {
+        Some(RecordValue::Text(words.to_owned()))
     }
 
     #[test]
@@ -564,7 +565,7 @@ mod tests {
         assert_eq!(printed::<Clock>("1.3GHz"), text("1300MHz"));
         assert_eq!(printed::<Attojoules>("3.92pJ"), text("3920fJ"));
         assert_eq!(printed::<Fraction>("0.5"), text("1/2"));
-        assert_eq!(printed::<u64>("3MB"), Some(Plain::Number(3 << 20)));
+        assert_eq!(printed::<u64>("3MB"), Some(RecordValue::Number(3 << 20)));
     }
 
     #[test]
@@ -580,7 +581,7 @@ mod tests {
     #[test]
     fn a_value_is_a_number_in_its_base_unit() {
         let clock = Clock::from_hz(2_000_000_000);
-        let of = |form: Form, text| form.number(text, clock);
+        let of = |form: ValueForm, text| form.number(text, clock);
         assert_eq!([of(u64::FORM, "3MB"), of(Bytes::FORM, "0")], [Some(3_145_728.0), Some(0.0)]);
         assert_eq!([of(Rate::FORM, "50GB/s"), of(Rate::FORM, "64B/cycle")], [Some(5e10), Some(1.28e11)]);
         assert_eq!(of(Rate::FORM, "infinite"), Some(f64::INFINITY));

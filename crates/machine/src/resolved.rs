@@ -1,7 +1,7 @@
 //! Every value in a description, in key order: the written value, or the default, each with its source.
 
-use crate::description::{Described, Description};
-use crate::error::{ConfigError, Place};
+use crate::description::{Description, DescriptionKind};
+use crate::error::{ConfigError, ValueLocation};
 use crate::section::Key;
 use crate::spelling::{self, AxisInfo, KIND};
 use crate::tree::{ConfigNode, ConfigTable};
@@ -16,7 +16,7 @@ pub struct ResolvedValue {
     /// The value as written; a default appears in the form it would have in a file.
     pub value: String,
     /// The value's place in a file or setting; `None` for a default.
-    pub place: Option<Place>,
+    pub place: Option<ValueLocation>,
     /// The value's source: the text after `# Source:` on its line, or the default's source stated by the key's
     /// documentation; empty if neither exists.
     pub source: String,
@@ -29,7 +29,7 @@ impl ResolvedValue {
     }
 }
 
-impl<T: Described> Description<T> {
+impl<T: DescriptionKind> Description<T> {
     /// Every effective value, section by section, with the keys in documentation order. Keys for options that are
     /// not chosen are omitted.
     ///
@@ -63,11 +63,11 @@ mod tests {
     use super::*;
     use crate::{MachineConfig, list};
 
-    fn values<T: Described>(name: &str, text: &str) -> Vec<ResolvedValue> {
+    fn values<T: DescriptionKind>(name: &str, text: &str) -> Vec<ResolvedValue> {
         Description::<T>::parse(name, text).unwrap().resolved().unwrap()
     }
 
-    fn told<T: Described>(text: &str, path: &str) -> (String, Option<String>, String) {
+    fn told<T: DescriptionKind>(text: &str, path: &str) -> (String, Option<String>, String) {
         let values = values::<T>("mine", text);
         let value = values.into_iter().find(|value| value.path() == path).unwrap();
         (value.value, value.place.map(|place| place.to_string()), value.source)

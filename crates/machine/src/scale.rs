@@ -18,15 +18,15 @@ use tombolo_types::{Bytes, Rate};
 
 /// The simulated fraction of a machine: above 0, at most 1, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scale(Fraction);
+pub struct MachineScale(Fraction);
 
-impl Scale {
+impl MachineScale {
     /// The whole machine.
-    pub const FULL: Scale = Scale(Fraction { numerator: 1, denominator: 1 });
+    pub const FULL: MachineScale = MachineScale(Fraction { numerator: 1, denominator: 1 });
 
     /// `numerator / denominator`; `None` unless above 0 and at most 1, with parts up to 65535.
-    pub fn new(numerator: u64, denominator: u64) -> Option<Scale> {
-        Fraction::new(numerator, denominator).filter(|f| f.numerator <= f.denominator).map(Scale)
+    pub fn new(numerator: u64, denominator: u64) -> Option<MachineScale> {
+        Fraction::new(numerator, denominator).filter(|f| f.numerator <= f.denominator).map(MachineScale)
     }
 
     /// The numerator.
@@ -41,9 +41,9 @@ impl Scale {
 
     /// The nearest scale at which modules with any of these SM counts all keep whole SMs, at least one per module;
     /// on a tie, the larger scale.
-    pub fn with_whole_sms(self, sms: impl IntoIterator<Item = u16>) -> Scale {
+    pub fn with_whole_sms(self, sms: impl IntoIterator<Item = u16>) -> MachineScale {
         let all = sms.into_iter().map(u64::from).fold(0, gcd).max(1);
-        Scale::new(self.of(all).max(1), all).unwrap_or(Scale::FULL)
+        MachineScale::new(self.of(all).max(1), all).unwrap_or(MachineScale::FULL)
     }
 
     /// `value × F`, rounded to the nearest whole number, halves up.
@@ -52,13 +52,13 @@ impl Scale {
     }
 }
 
-impl std::str::FromStr for Scale {
+impl std::str::FromStr for MachineScale {
     type Err = ConfigError;
 
     /// Parses `1/16`, `0.0625` or `1`.
-    fn from_str(text: &str) -> Result<Scale, ConfigError> {
+    fn from_str(text: &str) -> Result<MachineScale, ConfigError> {
         let fraction = Fraction::from_text(text.trim()).filter(|f| f.numerator <= f.denominator);
-        fraction.map(Scale).ok_or_else(|| ConfigError::Scale {
+        fraction.map(MachineScale).ok_or_else(|| ConfigError::Scale {
             scale: text.to_owned(),
             machine: "any machine".to_owned(),
             reason: "expected a fraction above 0 and at most 1 of whole numbers up to 65535, such as 1/16, 0.0625 or 1"
@@ -67,7 +67,7 @@ impl std::str::FromStr for Scale {
     }
 }
 
-impl fmt::Display for Scale {
+impl fmt::Display for MachineScale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -94,14 +94,14 @@ struct ScaledUnits {
 }
 
 impl ScaledUnits {
-    fn scaled(units: u16, scale: Scale) -> ScaledUnits {
+    fn scaled(units: u16, scale: MachineScale) -> ScaledUnits {
         let total = u64::from(units) * scale.numerator();
         let count = u16::try_from(total / scale.denominator()).unwrap_or(units).max(1);
         ScaledUnits { count, above: total, below: scale.denominator() * u64::from(count) }
     }
 
     /// A single unit, made slower.
-    fn one(scale: Scale) -> ScaledUnits {
+    fn one(scale: MachineScale) -> ScaledUnits {
         ScaledUnits::scaled(1, scale)
     }
 
@@ -120,17 +120,17 @@ impl ScaledUnits {
 }
 
 /// The multiple of `grain` nearest to `value × F`, at least a single grain.
-fn in_grains(value: u64, grain: u64, scale: Scale) -> u64 {
+fn in_grains(value: u64, grain: u64, scale: MachineScale) -> u64 {
     let wanted = u128::from(value) * u128::from(scale.numerator());
     nearest(wanted, scale.denominator().saturating_mul(grain)).max(1) * grain
 }
 
 /// `count × F`, rounded to nearest, at least 1.
-fn count(value: u32, scale: Scale) -> u32 {
+fn count(value: u32, scale: MachineScale) -> u32 {
     u32::try_from(scale.of(u64::from(value))).unwrap_or(value).max(1)
 }
 
-fn rate(value: Rate, scale: Scale) -> Rate {
+fn rate(value: Rate, scale: MachineScale) -> Rate {
     if value.is_infinite() { value } else { Rate(scale.of(value.0).max(1)) }
 }
 
@@ -140,7 +140,7 @@ fn power_of_two_below(bytes: u64) -> u64 {
 }
 
 /// Scales a memory: fewer channels, a lower total rate, and a capacity in whole pages.
-fn shrink_memory(memory: &mut DramConfig, page_bytes: u64, scale: Scale) {
+fn shrink_memory(memory: &mut DramConfig, page_bytes: u64, scale: MachineScale) {
     memory.channels = ScaledUnits::scaled(memory.channels, scale).count;
     memory.rate = rate(memory.rate, scale);
     memory.bytes = in_grains(memory.bytes, page_bytes, scale);
@@ -148,19 +148,19 @@ fn shrink_memory(memory: &mut DramConfig, page_bytes: u64, scale: Scale) {
 
 impl MachineConfig {
     /// The scales with a whole number of SMs per module, smallest first; the last scale is 1.
-    pub fn allowed_scales(&self) -> Vec<Scale> {
+    pub fn allowed_scales(&self) -> Vec<MachineScale> {
         let sms = u64::from(self.topology.sms_per_module);
-        (1..=sms).filter_map(|kept| Scale::new(kept, sms)).collect()
+        (1..=sms).filter_map(|kept| MachineScale::new(kept, sms)).collect()
     }
 
     /// The machine scaled by `scale`. Fails if a module would not keep a whole number of SMs, or if the machine is
     /// already scaled.
-    pub fn scaled(&self, scale: Scale) -> Result<MachineConfig, ConfigError> {
-        if scale == Scale::FULL {
+    pub fn scaled(&self, scale: MachineScale) -> Result<MachineConfig, ConfigError> {
+        if scale == MachineScale::FULL {
             return Ok(self.clone());
         }
         let sms = u64::from(self.topology.sms_per_module) * scale.numerator();
-        if self.scale != Scale::FULL {
+        if self.scale != MachineScale::FULL {
             return Err(self.not_at(scale, format!("it is {} of a machine already", self.scale)));
         }
         if !sms.is_multiple_of(scale.denominator()) {
@@ -186,12 +186,12 @@ impl MachineConfig {
         }
     }
 
-    fn shrink_pages(&mut self, scale: Scale) {
+    fn shrink_pages(&mut self, scale: MachineScale) {
         let block = self.stack.as_ref().map_or(1, |stack| stack.block_bytes);
         self.page_bytes = power_of_two_below(scale.of(self.page_bytes)).max(self.region_bytes()).max(block);
     }
 
-    fn shrink_l2(&mut self, scale: Scale) {
+    fn shrink_l2(&mut self, scale: MachineScale) {
         let line = self.line.bytes();
         let l2 = &mut self.l2;
         let slices = ScaledUnits::scaled(l2.slices, scale);
@@ -211,7 +211,7 @@ impl MachineConfig {
         directory.entries = u32::try_from(entries).unwrap_or(directory.entries);
     }
 
-    fn shrink_dram(&mut self, scale: Scale) {
+    fn shrink_dram(&mut self, scale: MachineScale) {
         shrink_memory(&mut self.dram, self.page_bytes, scale);
         let cache = &mut self.memory_cache;
         if cache.bytes > Bytes(0) {
@@ -220,7 +220,7 @@ impl MachineConfig {
         self.memory_cache.rate = rate(self.memory_cache.rate, scale);
     }
 
-    fn shrink_host(&mut self, scale: Scale) {
+    fn shrink_host(&mut self, scale: MachineScale) {
         let (line, page) = (self.line.bytes(), self.page_bytes);
         if let Some(cpu) = &mut self.cpu {
             cpu.outstanding = count(cpu.outstanding, scale);
@@ -242,7 +242,7 @@ impl MachineConfig {
     }
 
     /// Stacks that use a module's whole memory shrink along with the memory.
-    fn shrink_stack(&mut self, scale: Scale) {
+    fn shrink_stack(&mut self, scale: MachineScale) {
         let (slices, memory) = (u64::from(self.l2.slices), self.dram.bytes);
         if let Some(stack) = &mut self.stack
             && stack.bytes > Bytes(0)
@@ -252,21 +252,21 @@ impl MachineConfig {
         }
     }
 
-    fn not_at(&self, scale: Scale, reason: String) -> ConfigError {
+    fn not_at(&self, scale: MachineScale, reason: String) -> ConfigError {
         ConfigError::Scale { scale: scale.to_string(), machine: self.name.clone(), reason }
     }
 
-    fn whole_sms_only(&self, scale: Scale) -> String {
+    fn whole_sms_only(&self, scale: MachineScale) -> String {
         let sms = u64::from(self.topology.sms_per_module);
         let below = sms * scale.numerator() / scale.denominator();
         let nearest: Vec<String> = [below, below + 1]
             .iter()
-            .filter_map(|kept| Scale::new(*kept, sms))
+            .filter_map(|kept| MachineScale::new(*kept, sms))
             .map(|scale| scale.to_string())
             .collect();
         let round: Vec<String> = (0..=sms.ilog2())
             .filter(|power| sms.is_multiple_of(1 << power))
-            .filter_map(|power| Scale::new(1, 1 << power))
+            .filter_map(|power| MachineScale::new(1, 1 << power))
             .map(|scale| scale.to_string())
             .collect();
         format!(

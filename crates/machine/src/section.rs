@@ -1,7 +1,7 @@
 //! Sections of a configuration file. A single declaration gives the struct, the keys, the reader and the record.
 
 use crate::error::{ConfigError, near};
-use crate::quantity::{Form, Plain, Quantity};
+use crate::quantity::{Quantity, RecordValue, ValueForm};
 use crate::tree::{ConfigNode, ConfigTable};
 use tombolo_types::Clock;
 
@@ -15,9 +15,9 @@ pub struct Key {
     /// The permitted text.
     pub expected: &'static str,
     /// The permitted text's form, for schemas.
-    pub form: Form,
+    pub form: ValueForm,
     /// The value used if the key is absent; `None` for a mandatory key.
-    pub default: fn() -> Option<Plain>,
+    pub default: fn() -> Option<RecordValue>,
 }
 
 impl Key {
@@ -27,7 +27,11 @@ impl Key {
     }
 
     /// An optional key that holds a `T` and may be absent from the file.
-    pub const fn optional<T: Quantity>(name: &'static str, doc: &'static str, default: fn() -> Option<Plain>) -> Key {
+    pub const fn optional<T: Quantity>(
+        name: &'static str,
+        doc: &'static str,
+        default: fn() -> Option<RecordValue>,
+    ) -> Key {
         Key { default, ..Key::required::<T>(name, doc) }
     }
 

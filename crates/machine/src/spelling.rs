@@ -3,7 +3,7 @@
 //! `links = "turning"` is short for a table `[links]` with `kind = "turning"`. A key belongs to the options that
 //! read it: if a derived file or a setting chooses another option, keys of the base file's option are removed.
 
-use crate::description::Described;
+use crate::description::DescriptionKind;
 use crate::tree::{ConfigNode, ConfigTable, ConfigValue};
 
 /// The key for a choice's word.
@@ -31,7 +31,7 @@ pub struct OptionInfo {
 
 impl AxisInfo {
     /// The axis called `name` in `T`.
-    pub(crate) fn named<T: Described>(name: &str) -> Option<AxisInfo> {
+    pub(crate) fn named<T: DescriptionKind>(name: &str) -> Option<AxisInfo> {
         T::axes().into_iter().find(|axis| axis.name == name)
     }
 
@@ -51,7 +51,7 @@ pub(crate) struct FullSpelling {
 }
 
 /// Converts `path` to the full spelling.
-pub(crate) fn in_full<T: Described>(path: &str) -> FullSpelling {
+pub(crate) fn in_full<T: DescriptionKind>(path: &str) -> FullSpelling {
     let alias = T::aliases().iter().find(|(earlier, _)| *earlier == path);
     let today = alias.map_or(path, |(_, today)| today);
     let note = alias.map(|(earlier, today)| format!("key {earlier} of a {} is now {today}", T::KIND));
@@ -65,7 +65,7 @@ pub fn shown(path: &str) -> &str {
 }
 
 /// Expands short and earlier spellings in a file; notices about earlier spellings are appended to `notes`.
-pub(crate) fn write_out<T: Described>(tree: &mut ConfigTable, notes: &mut Vec<String>) {
+pub(crate) fn write_out<T: DescriptionKind>(tree: &mut ConfigTable, notes: &mut Vec<String>) {
     let leaves: Vec<(String, ConfigValue)> = tree
         .entries
         .iter()
@@ -95,7 +95,7 @@ pub(crate) fn write_out<T: Described>(tree: &mut ConfigTable, notes: &mut Vec<St
 }
 
 /// Removes keys from `below` if `above` replaces their option with a different option.
-pub(crate) fn drop_replaced<T: Described>(below: &mut ConfigTable, above: &ConfigTable) {
+pub(crate) fn drop_replaced<T: DescriptionKind>(below: &mut ConfigTable, above: &ConfigTable) {
     for axis in T::axes() {
         let kind = |tree: &ConfigTable| tree.find(&format!("{}.{KIND}", axis.name)).map(|node| node.text().to_owned());
         let (Some(now), true) = (kind(above), kind(below).is_some()) else { continue };
@@ -106,7 +106,7 @@ pub(crate) fn drop_replaced<T: Described>(below: &mut ConfigTable, above: &Confi
 }
 
 /// A copy of `tree` without file keys whose option a setting replaced.
-pub(crate) fn without_replaced<T: Described>(tree: &ConfigTable) -> ConfigTable {
+pub(crate) fn without_replaced<T: DescriptionKind>(tree: &ConfigTable) -> ConfigTable {
     let mut tree = tree.clone();
     for axis in T::axes() {
         let Some(ConfigNode::Table(table)) = tree.entries.get_mut(axis.name) else { continue };

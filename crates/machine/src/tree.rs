@@ -1,6 +1,6 @@
 //! A file as a tree, with the place of every value.
 
-use crate::error::{ConfigError, Place};
+use crate::error::{ConfigError, ValueLocation};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -11,7 +11,7 @@ pub struct ConfigValue {
     /// The text as written, without quotes; a list appears as words joined by commas.
     pub text: String,
     /// The place of the value.
-    pub place: Place,
+    pub place: ValueLocation,
     /// The value's source: the text after `# Source:` on its line; empty if absent.
     pub source: String,
     /// The value it replaced, from a base file or before a setting.
@@ -36,7 +36,7 @@ pub enum ConfigNode {
 
 impl ConfigNode {
     /// The place of the node.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ValueLocation {
         match self {
             ConfigNode::Leaf(leaf) => &leaf.place,
             ConfigNode::Table(table) => &table.place,
@@ -56,7 +56,7 @@ impl ConfigNode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigTable {
     /// The beginning of the table in its file.
-    pub place: Place,
+    pub place: ValueLocation,
     /// Nodes by key.
     pub entries: BTreeMap<String, ConfigNode>,
 }
@@ -64,7 +64,7 @@ pub struct ConfigTable {
 impl ConfigTable {
     /// Parses the text of the file called `file`.
     pub fn parse(file: &str, text: &str) -> Result<ConfigTable, ConfigError> {
-        let source = Source::new(file, text);
+        let source = SourceText::new(file, text);
         match DeTable::parse(text) {
             Ok(table) => source.table(table.get_ref(), 0),
             Err(error) => Err(ConfigError::Syntax {
@@ -166,21 +166,21 @@ pub(crate) fn setting(value: &str) -> String {
 }
 
 /// Converts offsets in the text into places while the file is parsed.
-struct Source<'a> {
+struct SourceText<'a> {
     file: Arc<str>,
     text: &'a str,
     /// Offsets of line ends.
     ends: Vec<usize>,
 }
 
-impl<'a> Source<'a> {
-    fn new(file: &str, text: &'a str) -> Source<'a> {
-        Source { file: file.into(), text, ends: text.match_indices('\n').map(|(at, _)| at).collect() }
+impl<'a> SourceText<'a> {
+    fn new(file: &str, text: &'a str) -> SourceText<'a> {
+        SourceText { file: file.into(), text, ends: text.match_indices('\n').map(|(at, _)| at).collect() }
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> ValueLocation {
         let line = self.ends.partition_point(|end| *end < offset) + 1;
-        Place::Line { file: self.file.clone(), line }
+        ValueLocation::Line { file: self.file.clone(), line }
     }
 
     fn table(&self, table: &DeTable<'_>, offset: usize) -> Result<ConfigTable, ConfigError> {

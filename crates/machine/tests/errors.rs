@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fs;
-use tombolo_machine::{ConfigError, Description, MachineConfig, Scale, machine};
+use tombolo_machine::{ConfigError, Description, MachineConfig, MachineScale, machine};
 use tombolo_types::{Ps, Rate};
 
 /// The error from checking `hmg-4x4` with one setting applied.
@@ -246,7 +246,7 @@ fn the_error_for_a_scale_without_whole_sms_lists_the_allowed_scales() {
 #[test]
 fn any_scale_has_one_with_whole_sms_nearby() {
     let rounded = |scale: &str, sms: &[u16]| {
-        let scale: Scale = scale.parse().unwrap();
+        let scale: MachineScale = scale.parse().unwrap();
         scale.with_whole_sms(sms.iter().copied()).to_string()
     };
     assert_eq!(rounded("1/16", &[32]), "1/16");
@@ -263,7 +263,7 @@ fn a_machine_scales_once() {
     let half = machine("v100").unwrap().check().unwrap().scaled("0.5".parse().unwrap()).unwrap();
     let error = half.scaled("0.5".parse().unwrap()).unwrap_err().to_string();
     assert!(error.contains("it is 1/2 of a machine already"), "{error}");
-    assert_eq!(half.scaled(Scale::FULL).unwrap(), half);
+    assert_eq!(half.scaled(MachineScale::FULL).unwrap(), half);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn pages_do_not_shrink_below_a_directory_region() {
 
 #[test]
 fn a_scale_is_an_exact_fraction() {
-    let scale = |text: &str| text.parse::<Scale>().map(|scale| scale.to_string());
+    let scale = |text: &str| text.parse::<MachineScale>().map(|scale| scale.to_string());
     assert_eq!(scale("0.0625").unwrap(), "1/16");
     assert_eq!(scale(" 2/32 ").unwrap(), "1/16");
     assert_eq!(scale("1").unwrap(), "1");

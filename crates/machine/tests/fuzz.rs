@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
-use tombolo_machine::{Description, MachineConfig, Scale};
+use tombolo_machine::{Description, MachineConfig, MachineScale};
 
 const MACHINES: [&str; 3] = [
     include_str!("../presets/machines/hmg-4x4.toml"),
@@ -112,7 +112,7 @@ proptest! {
             Ok(machine) => {
                 serde_json::to_string(&machine).unwrap();
                 let smallest = machine.allowed_scales()[0];
-                for scale in [smallest, Scale::new(1, 2).unwrap(), Scale::FULL] {
+                for scale in [smallest, MachineScale::new(1, 2).unwrap(), MachineScale::FULL] {
                     if let Err(error) = machine.scaled(scale) {
                         prop_assert!(!error.to_string().is_empty());
                     }
@@ -131,7 +131,7 @@ proptest! {
         if let Err(error) = description.set(&path, &text) {
             prop_assert!(error.to_string().starts_with("setting "));
         }
-        let known: Vec<String> = <MachineConfig as tombolo_machine::Described>::sections()
+        let known: Vec<String> = <MachineConfig as tombolo_machine::DescriptionKind>::sections()
             .into_iter()
             .filter(|(section, _)| description.has_section(section))
             .flat_map(|(section, keys)| keys.iter().map(move |key| format!("{section}.{}", key.name)))

@@ -5,9 +5,9 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use tombolo_machine::coherent_host::HostPath;
-use tombolo_machine::description::Described;
+use tombolo_machine::description::DescriptionKind;
 use tombolo_machine::machine::FabricShape;
-use tombolo_machine::{Description, MachineConfig, Scale};
+use tombolo_machine::{Description, MachineConfig, MachineScale};
 use tombolo_machine::{list_machines, machine};
 use tombolo_types::{Ps, Rate};
 
@@ -93,7 +93,7 @@ fn every_key_can_be_set_to_its_own_value_and_is_documented() {
 }
 
 /// `small / large`, divided by the scale: 1 if the ratio is kept exactly.
-fn kept(small: u64, large: u64, scale: Scale) -> f64 {
+fn kept(small: u64, large: u64, scale: MachineScale) -> f64 {
     let wanted = large as f64 * scale.numerator() as f64 / scale.denominator() as f64;
     small as f64 / wanted
 }
@@ -165,7 +165,7 @@ fn chiplets_share_the_l3_and_the_memory_that_all_have_together() {
 #[test]
 fn sm_resources_and_latencies_do_not_scale() {
     let whole = machine("hmg-4x4").unwrap().check().unwrap();
-    let small = whole.scaled(Scale::new(1, 16).unwrap()).unwrap();
+    let small = whole.scaled(MachineScale::new(1, 16).unwrap()).unwrap();
     assert_eq!((small.sm, small.l1, small.crossbar), (whole.sm, whole.l1, whole.crossbar));
     assert_eq!(
         (small.tlb, small.messages, small.energy, small.line),

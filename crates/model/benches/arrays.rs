@@ -3,9 +3,9 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::collections::VecDeque;
 use std::hint::black_box;
-use tombolo_model::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
+use tombolo_model::cache::{BulkClass, Cache, CacheConfig, IndexFunction, Replacement, Ways};
 use tombolo_model::credits::Credits;
-use tombolo_model::dram::{Asked, Dram, DramConfig};
+use tombolo_model::dram::{AccessTiming, Dram, DramConfig};
 use tombolo_model::link::{Link, LinkConfig, Traffic};
 use tombolo_model::mshr::{Mshr, MshrConfig};
 use tombolo_model::page_table::PageTable;
@@ -19,7 +19,12 @@ fn scatter(i: u64) -> u64 {
 
 /// L2-sized cache: 3 MB with 128 B lines and 16 ways.
 fn l2() -> Cache<u64> {
-    Cache::new(CacheConfig { sets: 1536, ways: 16, replacement: Replacement::LeastRecentlyUsed, index: Index::Hashed })
+    Cache::new(CacheConfig {
+        sets: 1536,
+        ways: 16,
+        replacement: Replacement::LeastRecentlyUsed,
+        index: IndexFunction::Hashed,
+    })
 }
 
 fn insert(cache: &mut Cache<u64>, line: u64) -> bool {
@@ -124,7 +129,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/read, sequential", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 520);
-            black_box(dram.read(Asked::at(Ps(now)), Line(i), Bytes(128)))
+            black_box(dram.read(AccessTiming::at(Ps(now)), Line(i), Bytes(128)))
         });
     });
     let mut dram = Dram::new(config);
@@ -132,7 +137,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/read, scattered", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 1040);
-            black_box(dram.read(Asked::at(Ps(now)), Line(scatter(i)), Bytes(128)))
+            black_box(dram.read(AccessTiming::at(Ps(now)), Line(scatter(i)), Bytes(128)))
         });
     });
     let mut dram = Dram::new(config);
@@ -140,7 +145,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/write, sequential", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 580);
-            black_box(dram.write(Asked::at(Ps(now)), Line(i), Mask::ALL))
+            black_box(dram.write(AccessTiming::at(Ps(now)), Line(i), Mask::ALL))
         });
     });
 }

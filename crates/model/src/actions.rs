@@ -1,7 +1,7 @@
 //! Effects requested by one protocol step. All effects are collected before any is carried out, so a step without a
 //! needed resource can be dropped without a trace.
 
-use tombolo_protocol::coherence::{Cause, Hold, MemoryAccess, Message};
+use tombolo_protocol::coherence::{Hold, InvalidationCause, L2Message, MemoryAccess};
 use tombolo_protocol::directory::EntrySet;
 use tombolo_protocol::{Data, Effects, Reply, Request, ValidInvalid};
 use tombolo_types::{Mask, ModuleId};
@@ -29,9 +29,9 @@ pub struct Actions<D: Data> {
     /// Modules to invalidate.
     pub invalidate: EntrySet<ModuleId>,
     /// Cause for the invalidations at this module.
-    pub cause: Cause,
+    pub cause: InvalidationCause,
     /// Cause at the sending home, if this module only forwards its invalidation.
-    pub original: Option<Cause>,
+    pub original: Option<InvalidationCause>,
     /// Home module to notify that this module dropped the region.
     pub downgrade: Option<ModuleId>,
 }
@@ -47,7 +47,7 @@ impl<D: Data> Default for Actions<D> {
             wait: None,
             park: false,
             invalidate: EntrySet::NONE,
-            cause: Cause::Store,
+            cause: InvalidationCause::Store,
             original: None,
             downgrade: None,
         }
@@ -63,14 +63,14 @@ impl<D: Data> Actions<D> {
 
 impl<D: Data> Effects<ValidInvalid, D> for Actions<D> {
     #[inline]
-    fn send(&mut self, to: ModuleId, message: Message<D>) {
+    fn send(&mut self, to: ModuleId, message: L2Message<D>) {
         match message {
-            Message::Request(request) | Message::Passed(request) => self.forward(to, request),
-            Message::Invalidate(cause) => {
+            L2Message::Request(request) | L2Message::Bypassed(request) => self.forward(to, request),
+            L2Message::Invalidate(cause) => {
                 self.invalidate.add(to);
                 self.cause = cause;
             }
-            Message::Downgrade => self.downgrade = Some(to),
+            L2Message::Downgrade => self.downgrade = Some(to),
         }
     }
 

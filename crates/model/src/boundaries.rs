@@ -1,49 +1,49 @@
 //! Decisions of the command processor at kernel boundaries, and their effects.
 //!
 //! [`tombolo_protocol::elision`] makes the decision at each command, at each kernel's end and at the end of the
-//! program. This file holds the source of the commands' labels ([`Packets`]), the resulting steps ([`Steps`]), the
-//! lines that an operation reaches ([`Extents`]), and a log of all decisions ([`Logged`]).
+//! program. This file holds the source of the commands' labels ([`LabelSource`]), the resulting steps ([`Steps`]), the
+//! lines that an operation reaches ([`Extents`]), and a log of all decisions ([`BoundaryLogEntry`]).
 
 use std::sync::{Arc, PoisonError, RwLock};
-use tombolo_design::scheduling::Shape;
+use tombolo_design::scheduling::MachineShape;
 use tombolo_protocol::Action;
 use tombolo_protocol::boundary::{Reach, Steps};
-use tombolo_protocol::elision::{Account, Boundary, Elision, Extent, KernelId, LineSet, ModuleSet, Packet};
+use tombolo_protocol::elision::{Account, BoundaryOperations, Elision, Extent, KernelId, LineSet, ModuleSet, Packet};
 use tombolo_protocol::topology::Topology;
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{Line, ModuleId, On, Ps};
+use tombolo_types::{LaunchDevices, Line, ModuleId, Ps};
 
 /// Source for the data use by each command in a program.
-pub trait Packets: Send + Sync {
+pub trait LabelSource: Send + Sync {
     /// Calls `then` with command number `index` in the form that the command processor reads, under the name `kernel`.
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>));
 }
 
 /// A program without labels: for each kernel, only the participating modules are known.
-pub struct Unlabelled {
+pub struct UnlabelledProgram {
     program: Arc<dyn Program>,
-    shape: Shape,
+    shape: MachineShape,
 }
 
-impl Unlabelled {
+impl UnlabelledProgram {
     /// Wraps `program` for a machine of shape `shape`.
-    pub fn new(program: Arc<dyn Program>, shape: Shape) -> Unlabelled {
-        Unlabelled { program, shape }
+    pub fn new(program: Arc<dyn Program>, shape: MachineShape) -> UnlabelledProgram {
+        UnlabelledProgram { program, shape }
     }
 }
 
 /// Modules that run a launch on a machine with shape `shape`.
-pub fn modules_of(on: On, shape: Shape) -> ModuleSet {
-    (0..shape.modules()).map(ModuleId).filter(|&module| on.has(module, shape.modules_per_gpu)).collect()
+pub fn modules_of(on: LaunchDevices, shape: MachineShape) -> ModuleSet {
+    (0..shape.modules()).map(ModuleId).filter(|&module| on.contains(module, shape.modules_per_gpu)).collect()
 }
 
-impl Packets for Unlabelled {
+impl LabelSource for UnlabelledProgram {
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>)) {
         let on = match self.program.commands()[index] {
             Command::Launch { on, .. } => modules_of(on, self.shape),
             Command::Copy { .. } | Command::Host { .. } | Command::Barrier => ModuleSet::NONE,
         };
-        then(&Packet { kernel, on, labels: None });
+        then(&Packet { kernel, modules: on, labels: None });
     }
 }
 
@@ -86,24 +86,24 @@ pub fn reaches(extent: Option<&LineSet>, line: Line) -> bool {
 
 /// Lines lost from a module's L2 by boundary operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostLines {
     /// Dirty lines written to memory and kept.
     pub flushed: u32,
     /// Lines dropped.
     pub dropped: u32,
 }
 
-impl Lost {
+impl LostLines {
     /// Sum of both counts.
     #[must_use]
-    pub fn and(self, other: Lost) -> Lost {
-        Lost { flushed: self.flushed + other.flushed, dropped: self.dropped + other.dropped }
+    pub fn and(self, other: LostLines) -> LostLines {
+        LostLines { flushed: self.flushed + other.flushed, dropped: self.dropped + other.dropped }
     }
 }
 
 /// Position of a boundary relative to the program's commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum BoundaryPosition {
     /// Before the program's command with this index.
     Before(usize),
     /// After the kernel launched by the command with this index.
@@ -114,11 +114,11 @@ pub enum Moment {
 
 /// A boundary in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logged {
+pub struct BoundaryLogEntry {
     /// Position in the program.
-    pub moment: Moment,
+    pub moment: BoundaryPosition,
     /// The decision.
-    pub boundary: Boundary,
+    pub boundary: BoundaryOperations,
     /// Reasons for the decision, by table row and module.
     pub accounts: Vec<Account>,
     /// Table rows in use after the boundary.
@@ -128,13 +128,13 @@ pub struct Logged {
     /// See `start`.
     pub end: Ps,
     /// Lost lines, indexed by module.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostLines>,
 }
 
 /// Makes the decisions at kernel boundaries and keeps the log.
 pub struct Boundaries {
     elision: Box<dyn Elision + Send>,
-    packet_source: Arc<dyn Packets>,
+    packet_source: Arc<dyn LabelSource>,
     reach: Reach,
     modules: u8,
     /// Set when a table makes the decisions.
@@ -146,7 +146,7 @@ pub struct Boundaries {
     defers: bool,
     extents: Extents,
     /// The log; `None` in runs without a log.
-    log: Option<Vec<Logged>>,
+    log: Option<Vec<BoundaryLogEntry>>,
     /// Packets numbered so far.
     packets: u32,
 }
@@ -156,7 +156,7 @@ pub struct Boundaries {
 pub struct Decision {
     /// Steps to run.
     pub(crate) steps: Steps,
-    boundary: Boundary,
+    boundary: BoundaryOperations,
     /// Index of the boundary in the log, if a log is kept.
     logged: usize,
 }
@@ -166,7 +166,7 @@ pub struct BoundariesConfig {
     /// The elision algorithm, which makes the decisions.
     pub elision: Box<dyn Elision + Send>,
     /// Source for the labels of commands.
-    pub packets: Arc<dyn Packets>,
+    pub packets: Arc<dyn LabelSource>,
     /// Caches to reach by an operation on one module.
     pub reach: Reach,
     /// Number of modules in the whole machine.
@@ -215,7 +215,7 @@ impl Boundaries {
     }
 
     /// The log; empty if none is kept.
-    pub fn log(&self) -> &[Logged] {
+    pub fn log(&self) -> &[BoundaryLogEntry] {
         self.log.as_deref().unwrap_or_default()
     }
 
@@ -231,19 +231,19 @@ impl Boundaries {
         let kernel = KernelId(self.packets);
         self.packets += 1;
         let mut accounts = Vec::new();
-        let mut boundary = Boundary::nothing(self.modules);
+        let mut boundary = BoundaryOperations::nothing(self.modules);
         let packet_source = Arc::clone(&self.packet_source);
         packet_source.show(index, kernel, &mut |packet| {
             boundary = self.elision.launch(packet, &mut |account| accounts.push(*account));
         });
-        (kernel, self.make_decision(boundary, Moment::Before(index), accounts, topology, now))
+        (kernel, self.make_decision(boundary, BoundaryPosition::Before(index), accounts, topology, now))
     }
 
     /// Decides on the operations after a command, once the L2s have accepted its kernel's stores.
     pub(crate) fn after(&mut self, index: usize, kernel: KernelId, topology: &impl Topology, now: Ps) -> Decision {
         let mut accounts = Vec::new();
         let boundary = self.elision.finish(kernel, &mut |account| accounts.push(*account));
-        let decision = self.make_decision(boundary, Moment::After(index), accounts, topology, now);
+        let decision = self.make_decision(boundary, BoundaryPosition::After(index), accounts, topology, now);
         if self.defers { Decision { steps: decision.steps.awaiting(None), ..decision } } else { decision }
     }
 
@@ -257,13 +257,13 @@ impl Boundaries {
     pub(crate) fn end(&mut self, topology: &impl Topology, now: Ps) -> Decision {
         let mut accounts = Vec::new();
         let boundary = self.elision.end(&mut |account| accounts.push(*account));
-        self.make_decision(boundary, Moment::ProgramEnds, accounts, topology, now)
+        self.make_decision(boundary, BoundaryPosition::ProgramEnds, accounts, topology, now)
     }
 
     fn make_decision(
         &mut self,
-        mut boundary: Boundary,
-        moment: Moment,
+        mut boundary: BoundaryOperations,
+        moment: BoundaryPosition,
         accounts: Vec<Account>,
         topology: &impl Topology,
         now: Ps,
@@ -274,8 +274,16 @@ impl Boundaries {
         let logged = self.log().len();
         let rows = self.elision.rows();
         if let Some(log) = &mut self.log {
-            let lost = vec![Lost::default(); usize::from(self.modules)];
-            log.push(Logged { moment, boundary: boundary.clone(), accounts, rows, start: now, end: now, lost });
+            let lost = vec![LostLines::default(); usize::from(self.modules)];
+            log.push(BoundaryLogEntry {
+                moment,
+                boundary: boundary.clone(),
+                accounts,
+                rows,
+                start: now,
+                end: now,
+                lost,
+            });
         }
         Decision { steps: Steps::of(&boundary, topology, self.reach), boundary, logged }
     }
@@ -285,7 +293,7 @@ impl Boundaries {
         let operation = &decision.boundary.modules[usize::from(member.0)];
         let extent = match action {
             Action::Invalidate(_) => operation.invalidate.as_ref(),
-            Action::DrainStores(_) | Action::PassOnStores | Action::Flush => operation.flush.as_ref(),
+            Action::DrainStores(_) | Action::ForwardStores | Action::Flush => operation.flush.as_ref(),
             Action::DrainInvalidations(_) | Action::AwaitStores | Action::Merge { .. } => None,
         };
         match (extent, self.reach) {
@@ -298,7 +306,7 @@ impl Boundaries {
     }
 
     /// Adds the lines lost in a module, after its part in a phase.
-    pub(crate) fn acted(&mut self, decision: &Decision, member: ModuleId, lost: Lost) {
+    pub(crate) fn acted(&mut self, decision: &Decision, member: ModuleId, lost: LostLines) {
         if let Some(log) = &mut self.log {
             let logged = &mut log[decision.logged];
             let of_module = &mut logged.lost[usize::from(member.0)];
@@ -318,12 +326,12 @@ impl Boundaries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tombolo_protocol::elision::Lines;
+    use tombolo_protocol::elision::LineRange;
 
     #[test]
     fn an_extent_has_the_lines_of_its_ranges() {
         let set: LineSet =
-            [(3, 5), (8, 9)].map(|(first, end)| Lines::new(Line(first), Line(end))).into_iter().collect();
+            [(3, 5), (8, 9)].map(|(first, end)| LineRange::new(Line(first), Line(end))).into_iter().collect();
         let within = |line| reaches(Some(&set), Line(line));
         assert_eq!([2, 3, 4, 5, 7, 8, 9].map(within), [false, true, true, false, false, true, false]);
         assert!(reaches(None, Line(7)));
@@ -332,7 +340,7 @@ mod tests {
     #[test]
     fn extents_are_read_by_the_number_that_they_were_given() {
         let extents = Extents::default();
-        let sets: [LineSet; 2] = [Lines::new(Line(0), Line(4)).into(), Lines::new(Line(9), Line(10)).into()];
+        let sets: [LineSet; 2] = [LineRange::new(Line(0), Line(4)).into(), LineRange::new(Line(9), Line(10)).into()];
         let ids = sets.each_ref().map(|set| extents.add(set));
         assert_eq!(ids.map(|id| extents.lines(id).expect("a set")), sets.map(Arc::new));
         assert_eq!(extents.lines(ExtentId::CACHE), None);

@@ -9,25 +9,25 @@ use crate::drains::counted;
 use crate::flags::Flags;
 use crate::group::GroupIndex;
 use crate::kernel_slot::{KernelSlot, entry};
+use crate::kernel_stats::KernelStats;
 use crate::latency::Latencies;
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
-use crate::outstanding::{Asker, Tickets};
-use crate::pace::KernelStats;
+use crate::module_config::ModuleConfig;
+use crate::outstanding::{DrainWaiter, Tickets};
 use crate::packet::{Packet, Payload};
 use crate::page_waits::PageWaits;
 use crate::port::OutgoingPacket;
-use crate::site::Site;
 use crate::stall::Stall;
 use crate::stats::L2Stats;
 use crate::traffic::Traffic;
 use crate::translation::Translation;
 use crate::uncore::Uncore;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use crate::way_partition::{WayPartition, WaySplit};
 use std::sync::Arc;
-use tombolo_design::Built;
-use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
+use tombolo_design::ModelInput;
+use tombolo_protocol::drain::{self, AcknowledgedStore, Pool, SuccessorWait};
 use tombolo_protocol::{Class, Coherence};
 use tombolo_types::stream::Program;
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
@@ -53,12 +53,12 @@ pub struct SmShared {
 }
 
 /// Stall class of an SM's wait for a reply from module `by`.
-fn stall_of<C, D: Contents>(site: &Site<C, D>, by: ModuleId) -> Stall {
-    if by == site.module {
+fn stall_of<C, D: Contents>(config: &ModuleConfig<C, D>, by: ModuleId) -> Stall {
+    if by == config.module {
         Stall::OwnL2
-    } else if site.layout.host() == Some(by) {
+    } else if config.layout.host() == Some(by) {
         Stall::Host
-    } else if site.is_beyond(by) {
+    } else if config.is_beyond(by) {
         Stall::Gpu
     } else {
         Stall::Module
@@ -85,7 +85,11 @@ impl SmShared {
     }
 
     /// Idle state, with the current way split of the module.
-    pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition, program: Arc<dyn Program>) -> SmShared {
+    pub fn new<C, D: Contents>(
+        config: &ModuleConfig<C, D>,
+        ways: &WayPartition,
+        program: Arc<dyn Program>,
+    ) -> SmShared {
         SmShared {
             pages: PageWaits::default(),
             l1_ways: *ways.l1(),
@@ -94,7 +98,7 @@ impl SmShared {
             launches: Vec::new(),
             counted: Vec::new(),
             latencies: Latencies::default(),
-            stall_classes: (0..site.layout.all_modules()).map(|module| stall_of(site, ModuleId(module))).collect(),
+            stall_classes: (0..config.layout.all_modules()).map(|module| stall_of(config, ModuleId(module))).collect(),
         }
     }
 }
@@ -102,7 +106,7 @@ impl SmShared {
 /// An SM's mutable view of the module.
 pub struct SmContext<'a, 'o, C, D: Contents> {
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub config: &'a ModuleConfig<C, D>,
     /// State shared by all SMs.
     pub shared: &'a mut SmShared,
     /// Output for the SM's events.
@@ -114,7 +118,7 @@ impl<C, D: Contents> SmContext<'_, '_, C, D> {
     #[inline]
     pub fn l1_ways(&self, line: Line) -> Ways {
         let split = self.shared.l1_ways;
-        let local = split.is_whole() || self.site.is_home(line);
+        let local = split.is_whole() || self.config.is_home(line);
         if local { split.local } else { split.remote }
     }
 }
@@ -137,17 +141,17 @@ pub struct SliceShared<D: Contents> {
 
 impl<D: Contents> SliceShared<D> {
     /// Idle state for slice group `group`.
-    pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
-        let slices = usize::from(site.machine.l2.slices) / group.groups as usize;
-        let each = group.groups / u32::from(crate::convert::tlb_banks(&site.machine));
+    pub fn new<C>(config: &ModuleConfig<C, D>, built: &ModelInput, group: GroupIndex) -> SliceShared<D> {
+        let slices = usize::from(config.machine.l2.slices) / group.groups as usize;
+        let each = group.groups / u32::from(crate::convert::tlb_banks(&config.machine));
         let has_bank = group.index.is_multiple_of(each);
-        let (first, sms) = (group.index as usize * slices, usize::from(site.layout.sms.max(1)));
+        let (first, sms) = (group.index as usize * slices, usize::from(config.layout.sms.max(1)));
         SliceShared {
-            memory: Memory::new(crate::convert::memory(&site.machine, built.l3_write), group),
+            memory: Memory::new(crate::convert::memory(&config.machine, built.l3_write), group),
             flags: Flags::default(),
             deliveries: Deliveries::new((first, slices), sms),
             translation: has_bank
-                .then(|| Translation::new(crate::convert::translation(&site.machine), site.schedule.tracks())),
+                .then(|| Translation::new(crate::convert::translation(&config.machine), config.schedule.tracks())),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
         }
@@ -167,7 +171,7 @@ impl<D: Contents> SliceShared<D> {
 /// A slice's read-only view of the module.
 pub struct SliceView<'a, C, D: Contents> {
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub config: &'a ModuleConfig<C, D>,
     /// State shared by the slices in the group.
     pub shared: &'a SliceShared<D>,
     /// Parts present only once in the module.
@@ -186,7 +190,7 @@ impl<C, D: Contents> SliceView<'_, C, D> {
     /// Prefetches into the host's caches the data read by a fetch of `line`, if this module's memory holds the line.
     #[inline]
     pub fn prefetch_memory(&self, line: Line) {
-        if self.site.is_home(line) {
+        if self.config.is_home(line) {
             self.shared.memory.prefetch(line);
         }
     }
@@ -197,7 +201,7 @@ pub struct SliceContext<'a, 'o, C, D: Contents> {
     /// The acting component, used in events as the source.
     pub id: ComponentId,
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub config: &'a ModuleConfig<C, D>,
     /// State shared by the slices in the group.
     pub shared: &'a mut SliceShared<D>,
     /// Parts present only once in the module.
@@ -210,7 +214,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     /// Read-only view with the same contents.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
-        SliceView { site: self.site, shared: self.shared, uncore: self.uncore }
+        SliceView { config: self.config, shared: self.shared, uncore: self.uncore }
     }
 
     /// Ways in the L2 available to lines in a class.
@@ -225,7 +229,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     /// Mutable view for the module's uncore; events are sent as `id`.
     #[inline]
     pub fn at_uncore(&mut self) -> UncoreContext<'_, 'o, C, D> {
-        UncoreContext { id: self.id, site: self.site, uncore: self.uncore, out: self.out }
+        UncoreContext { id: self.id, config: self.config, uncore: self.uncore, out: self.out }
     }
 
     /// Known flags of a line in the group.
@@ -251,8 +255,8 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     /// Reads bytes in a line from memory.
     #[inline]
     pub fn read_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> MemoryRead {
-        self.shared.stats.memory_read_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
-        self.shared.traffic.l2_l3 += self.site.weights.of(Payload::Read) + self.site.weights.answer(mask);
+        self.shared.stats.memory_read_bytes += u64::from(mask.grains()) * self.config.machine.line.grain();
+        self.shared.traffic.l2_l3 += self.config.packet_sizes.of(Payload::Read) + self.config.packet_sizes.answer(mask);
         self.shared.memory.fetch(self.out.now(), departs, line, mask)
     }
 
@@ -260,42 +264,42 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     /// bytes.
     #[inline]
     pub fn store_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> Ps {
-        self.shared.stats.memory_write_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
-        self.shared.traffic.l2_l3 += self.site.weights.of(Payload::store(mask));
+        self.shared.stats.memory_write_bytes += u64::from(mask.grains()) * self.config.machine.line.grain();
+        self.shared.traffic.l2_l3 += self.config.packet_sizes.of(Payload::store(mask));
         self.shared.memory.store(self.out.now(), departs, line, mask)
     }
 
     /// Delivers grains of a line to an SM at their departure. `message` builds the message from the arrival time; all
     /// grains are complete then, unless the SM's port is busy.
     pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32, message: impl FnOnce(Ps) -> Message<D>) {
-        let Self { site, shared, .. } = self;
-        shared.traffic.l1_l2 += site.weights.of(Payload::Grains(grains));
-        let source = site.source(self.id);
-        let crossing = site.machine.crossbar.latency + site.weights.into_sm(grains);
+        let Self { config, shared, .. } = self;
+        shared.traffic.l1_l2 += config.packet_sizes.of(Payload::Grains(grains));
+        let source = config.source(self.id);
+        let crossing = config.machine.crossbar.latency + config.packet_sizes.into_sm(grains);
         let at = shared.deliveries.in_order((source, usize::from(sm.0)), departs.time() + crossing);
-        let at = at + site.watch.delivery(site.module, source, sm);
-        self.out.send(at, self.id, site.layout.sm(site.module, sm), message(at));
+        let at = at + config.probe.delivery(config.module, source, sm);
+        self.out.send(at, self.id, config.layout.sm(config.module, sm), message(at));
     }
 
     /// Counts a store about to leave the module; a store from another module counts as forwarded.
     pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets) -> Tickets {
-        self.uncore.drains.post(self.site.leg(line, origin), tickets)
+        self.uncore.drains.post(self.config.leg(line, origin), tickets)
     }
 
     /// Acknowledges a store that this module found unnecessary, at `at` or immediately if `at` has passed.
     pub fn withdraw(&mut self, line: Line, tickets: Tickets, at: Ps) {
         let at = at.max(self.out.now() + Ps(1));
-        let to = self.site.layout.controller(self.site.module);
-        for (pool, ticket) in counted(self.site.leg(line, self.site.module), tickets) {
-            self.out.send(at, self.id, to, Message::Taken { pool, ticket });
+        let to = self.config.layout.controller(self.config.module);
+        for (pool, ticket) in counted(self.config.leg(line, self.config.module), tickets) {
+            self.out.send(at, self.id, to, Message::Acknowledged { pool, ticket });
         }
     }
 
     /// Notifies an SM in this module about the acceptance of its store, with effect at `at`.
     pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
         let now = self.out.now();
-        let at = (at.max(now) + self.site.machine.crossbar.latency).max(now + Ps(1));
-        self.out.send(at, self.id, self.site.layout.sm(self.site.module, sm), Message::StoreTaken { credit });
+        let at = (at.max(now) + self.config.machine.crossbar.latency).max(now + Ps(1));
+        self.out.send(at, self.id, self.config.layout.sm(self.config.module, sm), Message::StoreAccepted { credit });
     }
 }
 
@@ -304,7 +308,7 @@ pub struct UncoreContext<'a, 'o, C, D: Contents> {
     /// The acting component, used in events as the source.
     pub id: ComponentId,
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub config: &'a ModuleConfig<C, D>,
     /// Parts present only once in the module.
     pub uncore: &'a mut Uncore<D>,
     /// Output for the component's events.
@@ -314,7 +318,7 @@ pub struct UncoreContext<'a, 'o, C, D: Contents> {
 impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     /// Sends a packet to another module at its departure; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
-        self.uncore.port.send(OutgoingPacket { from: self.id, departs, target, packet }, self.site, self.out)
+        self.uncore.port.send(OutgoingPacket { from: self.id, departs, target, packet }, self.config, self.out)
     }
 }
 
@@ -322,34 +326,35 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
     /// Acknowledges a store, sent by module `from` and accepted at `at`, to all senders. `ends`: set if the store
     /// travels no further. The origin module is then notified along the path on which the store came.
     pub fn acknowledge(&mut self, body: &LineRequest<D>, from: ModuleId, ends: bool, at: Ps) {
-        let (site, origin) = (self.site, body.origin.module);
-        let (beyond, at_home) = (site.is_beyond(from), site.is_home(body.line));
-        let (pool, end) = StoreTaken { origin, from, beyond, at_home, ends }.told(&site.protocol);
-        let back = at + site.notice_latency(from);
-        let taken = Message::Taken { pool, ticket: body.tickets.hop };
-        self.out.send(back, self.id, site.layout.controller(from), taken);
+        let (config, origin) = (self.config, body.origin.module);
+        let (beyond, at_home) = (config.is_beyond(from), config.is_home(body.line));
+        let (pool, end) =
+            AcknowledgedStore { origin, from, beyond, at_home, ends }.pools_to_decrement(&config.protocol);
+        let back = at + config.notice_latency(from);
+        let taken = Message::Acknowledged { pool, ticket: body.tickets.hop };
+        self.out.send(back, self.id, config.layout.controller(from), taken);
         if let Some(pool) = end {
-            let back = if origin == from { back } else { back + site.machine.module_link.latency };
-            let taken = Message::Taken { pool, ticket: body.tickets.end };
-            self.out.send(back, self.id, site.layout.controller(origin), taken);
+            let back = if origin == from { back } else { back + config.machine.module_link.latency };
+            let taken = Message::Acknowledged { pool, ticket: body.tickets.end };
+            self.out.send(back, self.id, config.layout.controller(origin), taken);
         }
     }
 
     /// Acknowledges an invalidation from `home`, complete at `ready`. A GPU home may first wait for acknowledgments to
     /// its forwarded invalidations. `earlier`: number of invalidations in flight before this one arrived.
     pub fn answer_invalidation(&mut self, (home, ticket): (ModuleId, Generation), ready: Ps, earlier: u32) {
-        let (site, beyond) = (self.site, self.site.is_beyond(home));
-        let awaits = match drain::taken_on(&site.protocol) {
-            TakenOn::All => true,
-            TakenOn::Forwarded => self.uncore.drains.invalidations() > earlier,
-            TakenOn::Nothing => false,
+        let (config, beyond) = (self.config, self.config.is_beyond(home));
+        let awaits = match drain::successor_wait(&config.protocol) {
+            SuccessorWait::All => true,
+            SuccessorWait::Forwarded => self.uncore.drains.invalidations() > earlier,
+            SuccessorWait::Nothing => false,
         };
-        let asker = Asker::Home { module: home, ticket, ready };
-        if awaits && beyond && site.routing.hierarchical && self.uncore.drains.await_invalidations(asker) {
+        let waiter = DrainWaiter::Home { module: home, ticket, ready };
+        if awaits && beyond && config.routing.hierarchical && self.uncore.drains.await_invalidations(waiter) {
             return;
         }
-        let at = ready + site.notice_latency(home);
-        let taken = Message::Taken { pool: Pool::of_invalidations(beyond), ticket };
-        self.out.send(at, self.id, site.layout.controller(home), taken);
+        let at = ready + config.notice_latency(home);
+        let taken = Message::Acknowledged { pool: Pool::of_invalidations(beyond), ticket };
+        self.out.send(at, self.id, config.layout.controller(home), taken);
     }
 }

@@ -1,20 +1,20 @@
 //! A module's controller: runs the phases in acquires and releases. The [`Dispatcher`] inside runs kernels.
 
-use crate::below::{Below, L2};
-use crate::boundaries::{ExtentId, Lost};
+use crate::boundaries::{ExtentId, LostLines};
 use crate::credits::Generation;
 use crate::departure::Departure;
 use crate::dispatcher::{Dispatcher, KernelLaunch};
 use crate::drains::LEG_OF_PUBLICATIONS;
 use crate::kernel_slot::KernelSlot;
-use crate::latency::{Answered, Note, short};
+use crate::l2_backend::{L2Design, L2Slice};
+use crate::latency::{Note, ReplyLatency, short};
 use crate::message::{Message, SyncKind};
-use crate::outstanding::Asker;
+use crate::outstanding::DrainWaiter;
 use crate::packet::Packet;
 use crate::page_moves;
 use crate::page_run::PageRun;
 use crate::parts::Parts;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Collector};
@@ -36,12 +36,12 @@ struct PhaseWaiter {
     /// of pages.
     collection: u32,
     /// Lines that the phase drops or flushes in the L2, counted for the command processor.
-    lost: Lost,
+    lost: LostLines,
 }
 
 impl PhaseWaiter {
     fn new(collector: ComponentId, collection: u32) -> PhaseWaiter {
-        PhaseWaiter { collector, collection, lost: Lost::default() }
+        PhaseWaiter { collector, collection, lost: LostLines::default() }
     }
 }
 
@@ -96,13 +96,13 @@ pub struct Controller {
 }
 
 /// Tells the driver which pages the module has accessed; the pages are no longer tracked afterwards.
-fn report_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
-    let (module, driver) = (parts.site.module, parts.site.layout.driver());
-    let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
+fn report_accesses<C: L2Design<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
+    let (module, driver) = (parts.config.module, parts.config.layout.driver());
+    let at = parts.out.now() + crate::convert::host_latency(&parts.config.machine);
     for pages in PageRun::all(parts.slice_side.take_accessed()) {
         parts.out.send(at, id, driver, Message::Accessed { pages, module });
     }
-    parts.out.send(at, id, driver, Message::AccessesTold);
+    parts.out.send(at, id, driver, Message::AccessesReported);
 }
 
 /// Stores `value` in the first free slot of a slab; returns the slot's index.
@@ -133,14 +133,14 @@ impl Controller {
     }
 
     /// Handles a message to the controller.
-    pub fn handle<C: Below<D>, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn handle<C: L2Design<D>, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync((sm, warp), kind, scope, parts),
             Message::Phase { slot, action, extent, counted } => {
-                let collector = parts.site.layout.command_processor();
+                let collector = parts.config.layout.command_processor();
                 self.act(PhaseWork { action, extent, counted }, PhaseWaiter::new(collector, slot.0.into()), parts);
             }
-            Message::Taken { pool, ticket } => {
+            Message::Acknowledged { pool, ticket } => {
                 parts.uncore.drains.taken(pool, ticket);
                 self.finish(pool, parts);
                 if pool.takes_room() {
@@ -153,7 +153,7 @@ impl Controller {
             Message::AskAccesses => report_accesses(self.id, parts),
             Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {
-                let rate = crate::convert::incoming(&parts.site.machine, lanes);
+                let rate = crate::convert::incoming(&parts.config.machine, lanes);
                 parts.uncore.ways.set_incoming(rate);
             }
             Message::Launch { command, launch, slot } => {
@@ -163,13 +163,13 @@ impl Controller {
             Message::KernelBegins { slot, launch } => parts.send_to_groups(self.id, Message::Begin { slot, launch }),
             Message::CtaEnded { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
             Message::CtaDrained { slot } => self.dispatcher.drained(slot, parts),
-            other => panic!("{}: a controller got {other:?}", parts.site.module),
+            other => panic!("{}: a controller got {other:?}", parts.config.module),
         }
     }
 
     /// A subscriber has accepted a published update of a line: requests that wait for buffer room, or for the line,
     /// resume.
-    fn delivered<C: Below<D>, D: Contents>(
+    fn delivered<C: L2Design<D>, D: Contents>(
         &mut self,
         (ticket, line): (Generation, Line),
         parts: &mut Parts<'_, '_, C, D>,
@@ -183,7 +183,7 @@ impl Controller {
     }
 
     /// The result for an atomic on a line has arrived: waiting requests resume.
-    fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
+    fn answered<C: L2Design<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
         let Some(publisher) = &mut parts.uncore.publisher else { return };
         publisher.answered(line);
         parts.at_uncore(self.id).drain_to_watermark();
@@ -192,47 +192,53 @@ impl Controller {
 
     /// Lets the driver wait until all stores of the module are accepted at their final destination. One phase per page
     /// is counted, and all run at once. `number`: key for the later reply.
-    pub fn await_stores<C: Below<D>, D: Contents>(
+    pub fn await_stores<C: L2Design<D>, D: Contents>(
         &mut self,
         pages: PageRun,
         number: u32,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
-        let driver = parts.site.layout.driver();
+        let driver = parts.config.layout.driver();
         parts.uncore.stats.phases += u64::from(pages.count() - 1);
         self.act(PhaseWork::whole(Action::AwaitStores), PhaseWaiter::new(driver, number), parts);
     }
 
     /// Handles a packet received over the links.
-    pub fn arrive<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn arrive<C: L2Design<D>, D: Contents>(
+        &mut self,
+        packet: Packet<D>,
+        ready: Ps,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
         match packet {
             Packet::Act { action, collector, collection } => {
                 self.act(PhaseWork::whole(action), PhaseWaiter::new(collector, collection), parts);
             }
-            Packet::Acted { collection } => self.acted(collection, parts),
-            Packet::Old { .. } | Packet::Answer { .. } => self.pass_on(packet, ready, parts),
-            other => panic!("{}: a controller got {other:?}", parts.site.module),
+            Packet::PhaseDone { collection } => self.acted(collection, parts),
+            Packet::AtomicResult { .. } | Packet::Answer { .. } => self.pass_on(packet, ready, parts),
+            other => panic!("{}: a controller got {other:?}", parts.config.module),
         }
     }
 
     /// Forwards a packet for an SM over the crossbar.
-    fn pass_on<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
+    fn pass_on<C: L2Design<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let departs = Departure::at(ready);
         match packet {
-            Packet::Old { origin, line, data, by } => {
+            Packet::AtomicResult { origin, line, data, by } => {
                 self.answered(line, parts);
-                let old = Message::Old { warp: origin.warp, result: origin.result, data, by };
+                let old = Message::AtomicResult { warp: origin.warp, result: origin.result, data, responder: by };
                 parts.as_slice(self.id, line).deliver(departs, origin.sm, 1, |_| old);
             }
             Packet::Answer { sm, register, line, mask, data, seen, by, inside } => {
                 parts.as_slice(self.id, line).deliver(departs, sm, mask.grains(), |at| {
                     // The SM itself computes the latency of the links.
                     let crossbar = short(at.saturating_sub(ready));
-                    let time = D::Note::of(Answered { inside: inside.read().into(), crossbar, ..Answered::default() });
-                    Message::Fill { register, line, mask, data, seen, by, time }
+                    let time =
+                        D::Note::of(ReplyLatency { inside: inside.read().into(), crossbar, ..ReplyLatency::default() });
+                    Message::Fill { register, line, mask, data, seen, responder: by, latency: time }
                 });
             }
-            other => panic!("{}: no SM waits for {other:?}", parts.site.module),
+            other => panic!("{}: no SM waits for {other:?}", parts.config.module),
         }
     }
 
@@ -247,38 +253,38 @@ impl Controller {
         plans.chain(acts).chain(joins).chain(self.dispatcher.waiting())
     }
 
-    fn sync<C: Below<D>, D: Contents>(
+    fn sync<C: L2Design<D>, D: Contents>(
         &mut self,
         (sm, warp): (SmId, u8),
         kind: SyncKind,
         scope: Scope,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
-        let protocol = &parts.site.protocol;
+        let protocol = &parts.config.protocol;
         let plan = match kind {
             SyncKind::Acquire => protocol.acquire(Sync::Thread(scope)),
             SyncKind::Release => protocol.release(Sync::Thread(scope)),
         };
-        let collector = Collector::new(plan, parts.site.module);
+        let collector = Collector::new(plan, parts.config.module);
         let collection = store_in_slab(&mut self.collections, RunningPlan { collector, sm, warp });
         self.begin_phase(collection, parts);
     }
 
     /// Sends the current phase of a plan to its members, or replies to the warp when all phases are done.
-    fn begin_phase<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
+    fn begin_phase<C: L2Design<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.collections[collection as usize];
         let RunningPlan { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
         let mut members = Vec::new();
-        if !collector.begin_phase(&parts.site.map, |member, action| members.push((member, action))) {
-            let to = parts.site.layout.sm(parts.site.module, *sm);
-            let at = parts.out.now() + parts.site.machine.crossbar.latency.max(Ps(1));
+        if !collector.begin_phase(&parts.config.map, |member, action| members.push((member, action))) {
+            let to = parts.config.layout.sm(parts.config.module, *sm);
+            let at = parts.out.now() + parts.config.machine.crossbar.latency.max(Ps(1));
             parts.out.send(at, self.id, to, Message::Synced { warp: *warp });
             *entry = None;
             return;
         }
         let (mut own, now) = (None, Departure::at(parts.out.now()));
         for (member, action) in members {
-            if member == parts.site.module {
+            if member == parts.config.module {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
@@ -291,7 +297,12 @@ impl Controller {
     }
 
     /// Carries out this module's part of a phase.
-    fn act<C: Below<D>, D: Contents>(&mut self, part: PhaseWork, waiter: PhaseWaiter, parts: &mut Parts<'_, '_, C, D>) {
+    fn act<C: L2Design<D>, D: Contents>(
+        &mut self,
+        part: PhaseWork,
+        waiter: PhaseWaiter,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
         parts.uncore.stats.phases += 1;
         parts.at_uncore(self.id).empty_queue(part.action);
         if let Action::Merge { all } = part.action {
@@ -302,7 +313,7 @@ impl Controller {
             parts.uncore.stats.bulk_invalidations += 1;
         }
         let now = parts.out.now();
-        if !C::Slice::is_walked(&parts.site.protocol, action) {
+        if !C::Slice::is_walked(&parts.config.protocol, action) {
             return self.answer_when_taken(action, waiter, now, parts);
         }
         let missing = parts.groups();
@@ -311,10 +322,10 @@ impl Controller {
     }
 
     /// A group of slices has finished its part of a phase.
-    fn group_acted<C: Below<D>, D: Contents>(
+    fn group_acted<C: L2Design<D>, D: Contents>(
         &mut self,
         act: u32,
-        (taken, lost, flushed): (Ps, Lost, u64),
+        (taken, lost, flushed): (Ps, LostLines, u64),
         parts: &mut Parts<'_, '_, C, D>,
     ) {
         let entry = &mut self.acts[act as usize];
@@ -335,7 +346,7 @@ impl Controller {
     }
 
     /// Makes every slice merge its blocks, and replies when all are done.
-    fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: PhaseWaiter, parts: &mut Parts<'_, '_, C, D>) {
+    fn merge<C: L2Design<D>, D: Contents>(&mut self, all: bool, waiter: PhaseWaiter, parts: &mut Parts<'_, '_, C, D>) {
         let now = parts.out.now();
         let missing = parts.slice_side.count() as u8;
         let join = store_in_slab(&mut self.joins, PhaseJoin { waiter, missing, began: now, over: now });
@@ -345,7 +356,7 @@ impl Controller {
     }
 
     /// Replies when memory has accepted all written bytes, and when the drains that the action awaits are complete.
-    fn answer_when_taken<C: Below<D>, D: Contents>(
+    fn answer_when_taken<C: L2Design<D>, D: Contents>(
         &mut self,
         action: Action,
         waiter: PhaseWaiter,
@@ -364,7 +375,7 @@ impl Controller {
             parts.out.send(taken, self.id, self.id, Message::Written { join });
         }
         for pool in awaited() {
-            parts.uncore.drains.drain(pool, Asker::Join(join));
+            parts.uncore.drains.drain(pool, DrainWaiter::Join(join));
         }
         for pool in awaited() {
             self.finish(pool, parts);
@@ -372,21 +383,21 @@ impl Controller {
     }
 
     /// Replies to every waiter for a completed drain in one pool.
-    fn finish<C: Below<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
-        while let Some(asker) = parts.uncore.drains.pop_drained(pool) {
-            match asker {
-                Asker::Join(join) => self.part_done(join, parts),
-                Asker::Home { module, ticket, ready } => {
-                    let at = ready.max(parts.out.now()) + parts.site.notice_latency(module);
-                    let taken = Message::Taken { pool: Pool::InvalidationsBeyond, ticket };
-                    parts.out.send(at, self.id, parts.site.layout.controller(module), taken);
+    fn finish<C: L2Design<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
+        while let Some(waiter) = parts.uncore.drains.pop_drained(pool) {
+            match waiter {
+                DrainWaiter::Join(join) => self.part_done(join, parts),
+                DrainWaiter::Home { module, ticket, ready } => {
+                    let at = ready.max(parts.out.now()) + parts.config.notice_latency(module);
+                    let taken = Message::Acknowledged { pool: Pool::InvalidationsBeyond, ticket };
+                    parts.out.send(at, self.id, parts.config.layout.controller(module), taken);
                 }
             }
         }
     }
 
     /// An awaited part of a phase has completed.
-    fn part_done<C: Below<D>, D: Contents>(&mut self, join: u32, parts: &mut Parts<'_, '_, C, D>) {
+    fn part_done<C: L2Design<D>, D: Contents>(&mut self, join: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.joins[join as usize];
         let join = entry.as_mut().expect("a join is kept until its parts are done");
         join.missing -= 1;
@@ -400,26 +411,26 @@ impl Controller {
 
     /// Acknowledges a phase to the collector; the phase ended at `over`. Slices may have reported the end one crossbar
     /// latency later.
-    fn answer<C: Below<D>, D: Contents>(&mut self, waiter: PhaseWaiter, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
+    fn answer<C: L2Design<D>, D: Contents>(&mut self, waiter: PhaseWaiter, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let PhaseWaiter { collector, collection, lost } = waiter;
         if collector == self.id {
             self.acted(collection, parts);
-        } else if collector == parts.site.layout.command_processor() {
+        } else if collector == parts.config.layout.command_processor() {
             let at = parts.to_command_processor(over);
-            let done = Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost };
+            let done = Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.config.module, lost };
             parts.out.send(at, self.id, collector, done);
-        } else if collector == parts.site.layout.driver() {
+        } else if collector == parts.config.layout.driver() {
             let pages = parts.sm_side.shared.pages.drained(collection);
             page_moves::answer(pages, parts.out.now(), parts);
         } else {
             let now = Departure::at(parts.out.now());
-            let module = ModuleId((collector.0 / parts.site.layout.stride()) as u8);
-            parts.at_uncore(self.id).send(now, module, Packet::Acted { collection });
+            let module = ModuleId((collector.0 / parts.config.layout.stride()) as u8);
+            parts.at_uncore(self.id).send(now, module, Packet::PhaseDone { collection });
         }
     }
 
     /// A member has finished its part of a phase in this controller's plan.
-    fn acted<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
+    fn acted<C: L2Design<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = self.collections[collection as usize].as_mut();
         if entry.expect("a plan is kept until it is done").collector.acknowledge() {
             self.begin_phase(collection, parts);
@@ -427,7 +438,7 @@ impl Controller {
     }
 
     /// Makes slices retry requests that wait for a store credit. The first slice rotates from call to call.
-    fn serve_slices<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+    fn serve_slices<C: L2Design<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let count = parts.slice_side.count();
         self.first_served = if self.first_served + 1 < count { self.first_served + 1 } else { 0 };
         for slice in (self.first_served..count).chain(0..self.first_served) {

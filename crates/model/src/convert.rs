@@ -1,9 +1,9 @@
 //! Conversion from the machine's description to component configurations.
 
-use crate::cache::{CacheConfig, Index, Replacement};
-use crate::layout::Layout;
+use crate::cache::{CacheConfig, IndexFunction, Replacement};
+use crate::layout::ComponentLayout;
 use crate::mshr::MshrConfig;
-use crate::turning_link::Way;
+use crate::turning_link::Direction;
 use crate::way_partition::WayPartitionConfig;
 use crate::{
     directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation, tree,
@@ -44,10 +44,10 @@ pub fn l2_slice(machine: &MachineConfig) -> CacheConfig {
     }
 }
 
-fn index(word: machine::SetIndex) -> Index {
+fn index(word: machine::SetIndex) -> IndexFunction {
     match word {
-        machine::SetIndex::Hashed => Index::Hashed,
-        machine::SetIndex::LowBits => Index::LowBits,
+        machine::SetIndex::Hashed => IndexFunction::Hashed,
+        machine::SetIndex::LowBits => IndexFunction::LowBits,
     }
 }
 
@@ -113,7 +113,7 @@ pub fn tree(machine: &MachineConfig) -> tree::TreeConfig {
 /// Number of GPUs whose output and input ports at the switch are separate components. `host` includes a coherent host
 /// attached to the switch. Zero if the GPUs share a medium or tree uplinks, have a link per pair, or turn lanes
 /// (`turns`), or if no packet crosses the switch.
-pub fn ways(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
+pub fn gpu_ports(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
     let inside = machine.coherent_host().is_some_and(|config| host && config.link.through == HostPath::Fabric);
     let members = machine.topology.gpus + u8::from(inside);
     let apart = machine.fabric.shape == machine::FabricShape::Switch && !turns && members > 1;
@@ -122,24 +122,24 @@ pub fn ways(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
 
 /// Latency between a module and its GPU's switch port, in addition to the module link. Both together make a quarter of
 /// the inter-GPU latency, unless the module link alone is slower.
-pub fn to_way(machine: &MachineConfig, module_link: Ps) -> Ps {
+pub fn port_latency(machine: &MachineConfig, module_link: Ps) -> Ps {
     Ps(machine.gpu_link.latency.0 / 4).saturating_sub(module_link)
 }
 
 /// Port for a module in `gpu`, towards the other modules.
-pub fn port(machine: &MachineConfig, layout: Layout, gpu: GpuId) -> port::PortConfig {
+pub fn port(machine: &MachineConfig, layout: ComponentLayout, gpu: GpuId) -> port::PortConfig {
     let exit = |apart: bool, latency: Ps| {
         if apart {
-            let at = layout.way(gpu, Way::Out);
-            return port::PortExit { at, latency: to_way(machine, machine.module_link.latency) };
+            let at = layout.gpu_port(gpu, Direction::Out);
+            return port::PortExit { at, latency: port_latency(machine, machine.module_link.latency) };
         }
         port::PortExit { at: layout.switch(), latency: Ps(latency.0 / 2) }
     };
     let host = machine.topology.gpus;
     port::PortConfig {
         link: link(&machine.module_link),
-        to_gpus: exit(layout.ways > 0, machine.gpu_link.latency),
-        to_host: exit(layout.ways > host, host_way(machine).unwrap_or(Ps::ZERO)),
+        to_gpus: exit(layout.gpu_ports > 0, machine.gpu_link.latency),
+        to_host: exit(layout.gpu_ports > host, host_latency_one_way(machine).unwrap_or(Ps::ZERO)),
         sources: sources(layout),
         modules: usize::from(layout.all_modules()),
     }
@@ -157,7 +157,7 @@ pub fn to_l2_tlb(machine: &MachineConfig) -> Ps {
 }
 
 /// Number of components per module with separate send channels: each slice, and all remaining components together.
-pub fn sources(layout: Layout) -> usize {
+pub fn sources(layout: ComponentLayout) -> usize {
     usize::from(layout.slices) + 1
 }
 
@@ -307,7 +307,7 @@ pub fn publisher(machine: &MachineConfig, allocates: bool) -> publisher::Publish
 }
 
 /// One-way latency between a GPU and a coherent host, from port to port.
-pub fn host_way(machine: &MachineConfig) -> Option<Ps> {
+pub fn host_latency_one_way(machine: &MachineConfig) -> Option<Ps> {
     let link = machine.coherent_host()?.link;
     Some(match link.through {
         HostPath::Own => link.latency,
@@ -359,8 +359,8 @@ pub fn host_latency(machine: &MachineConfig) -> Ps {
 
 /// Remaining latency beyond the controller on a path between the command processor and SMs or slices. The crossbar is
 /// the last hop from the command processor, and the first hop back.
-pub fn beyond_controller(way: Ps, machine: &MachineConfig) -> Ps {
-    way.saturating_sub(to_controller(machine)).max(Ps(1))
+pub fn latency_beyond_controller(latency: Ps, machine: &MachineConfig) -> Ps {
+    latency.saturating_sub(to_controller(machine)).max(Ps(1))
 }
 
 /// Latency for a broadcast from the command processor to the controllers in all modules.

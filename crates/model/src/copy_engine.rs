@@ -6,15 +6,15 @@
 //! to further GPUs run in sequence; copies to a coherent host run in parallel with them. The link's rate limits the
 //! sending rate. Not modelled: further flow control, several engines per GPU.
 
-use crate::below::{Below, L2};
-use crate::cargo::SideData;
 use crate::departure::Departure;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::message::Message;
+use crate::module_config::ModuleConfig;
 use crate::packet::{Chunk, CopyName, Packet};
 use crate::parts::Parts;
 use crate::schedule::PeerCopy;
-use crate::site::Site;
-use crate::watch::Contents;
+use crate::sideband::SideData;
+use crate::value_probe::Contents;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, Serializer};
@@ -75,18 +75,18 @@ pub struct CopyEngine {
 
 impl CopyEngine {
     /// An idle engine.
-    pub fn new<C, D: Contents>(site: &Site<C, D>) -> CopyEngine {
-        let (machine, layout) = (&site.machine, site.layout);
+    pub fn new<C, D: Contents>(config: &ModuleConfig<C, D>) -> CopyEngine {
+        let (machine, layout) = (&config.machine, config.layout);
         let lane = |rate| CopyLane { jobs: VecDeque::new(), running: None, link: Serializer::new(rate) };
         let to_host = || lane(crate::convert::host_rate(machine));
-        let (host, of_host) = (layout.host(), layout.host() == Some(site.module));
+        let (host, of_host) = (layout.host(), layout.host() == Some(config.module));
         let lanes = if of_host {
             vec![to_host(); usize::from(layout.modules)]
         } else {
             [lane(machine.gpu_link.rate)].into_iter().chain(host.map(|_| to_host())).collect()
         };
         CopyEngine {
-            id: layout.copy_engine(site.module),
+            id: layout.copy_engine(config.module),
             lanes,
             host,
             of_host,
@@ -104,7 +104,7 @@ impl CopyEngine {
     }
 
     /// Handles a message.
-    pub fn handle<C: Below<D>, D: Contents>(&mut self, message: &Message<D>, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn handle<C: L2Design<D>, D: Contents>(&mut self, message: &Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match *message {
             Message::Copy { copy, to } => {
                 let lane = self.lane(to);
@@ -113,7 +113,7 @@ impl CopyEngine {
             }
             Message::CopyOn { lane } => self.go_on(lane, parts),
             Message::TakePage { page } => self.take_page(page, parts),
-            other => panic!("{}: a copy engine got {other:?}", parts.site.module),
+            other => panic!("{}: a copy engine got {other:?}", parts.config.module),
         }
     }
 
@@ -126,7 +126,7 @@ impl CopyEngine {
     }
 
     /// Begins the next copy of a lane, unless a copy is in progress.
-    fn begin<C: Below<D>, D: Contents>(&mut self, number: u8, parts: &mut Parts<'_, '_, C, D>) {
+    fn begin<C: L2Design<D>, D: Contents>(&mut self, number: u8, parts: &mut Parts<'_, '_, C, D>) {
         let lane = &mut self.lanes[usize::from(number)];
         if lane.running.is_some() {
             return;
@@ -134,14 +134,14 @@ impl CopyEngine {
         let Some(job) = lane.jobs.pop_front() else { return };
         let (first, end, call) = match job.copy {
             CopyName::Page(page) => {
-                let mut lines = parts.site.map.page_lines(page);
+                let mut lines = parts.config.map.page_lines(page);
                 let first = lines.next().expect("a page has a line");
                 (first, Line(first.0 + 1 + lines.count() as u64), Ps(1))
             }
             CopyName::Listed(index) => {
-                let PeerCopy { lines, continues, .. } = parts.site.schedule.copies[index as usize];
+                let PeerCopy { lines, continues, .. } = parts.config.schedule.copies[index as usize];
                 self.stats.calls += u64::from(!continues);
-                let call = if continues { Ps::ZERO } else { parts.site.machine.copy.call };
+                let call = if continues { Ps::ZERO } else { parts.config.machine.copy.call };
                 (lines.first, lines.end, call.max(Ps(1)))
             }
         };
@@ -150,7 +150,7 @@ impl CopyEngine {
     }
 
     /// Reads and sends the next chunk of a lane.
-    fn go_on<C: Below<D>, D: Contents>(&mut self, number: u8, parts: &mut Parts<'_, '_, C, D>) {
+    fn go_on<C: L2Design<D>, D: Contents>(&mut self, number: u8, parts: &mut Parts<'_, '_, C, D>) {
         let place = usize::from(number);
         let running = self.lanes[place].running.take().expect("it goes on with a copy");
         let RunningCopy { job: CopyJob { copy, to }, next: first, end } = running;
@@ -158,8 +158,8 @@ impl CopyEngine {
         let (now, next) = (parts.out.now(), Line(first.0 + lines));
         let is_last = next == end;
         let ready = self.read(copy, to, first..next, parts);
-        self.count(copy, lines * parts.site.machine.line.bytes());
-        let bytes = parts.site.weights.copied(lines);
+        self.count(copy, lines * parts.config.machine.line.bytes());
+        let bytes = parts.config.packet_sizes.copied(lines);
         let left = match to {
             Some(to) => {
                 let chunk = Packet::Chunk(Chunk { copy, first, lines: lines as u16, is_last });
@@ -183,7 +183,7 @@ impl CopyEngine {
 
     /// Reads lines: lines complete in the L2 are read in the L2, all remaining lines in memory. Returns the time when
     /// all are read. Contents and visible flags are stored as side data for the chunk.
-    fn read<C: Below<D>, D: Contents>(
+    fn read<C: L2Design<D>, D: Contents>(
         &self,
         copy: CopyName,
         to: Option<ModuleId>,
@@ -193,8 +193,8 @@ impl CopyEngine {
         let (now, mut load) = (parts.out.now(), SideData::default());
         let mut ready = now;
         for line in (lines.start.0..lines.end.0).map(Line) {
-            let slice = parts.site.map.slice(line);
-            let found = parts.at_slice(slice, |slice, here| slice.copied_from(line, here));
+            let slice = parts.config.map.slice(line);
+            let found = parts.at_slice(slice, |slice, here| slice.read_for_copy(line, here));
             let mut data = parts.as_slice(self.id, line).shared.memory.read(line);
             if let Some((valid, held, _)) = found {
                 data.merge(held, valid);
@@ -210,8 +210,8 @@ impl CopyEngine {
             }
         }
         match (copy, to) {
-            (CopyName::Page(page), None) => parts.site.cargo.keep(page, load),
-            (CopyName::Page(_) | CopyName::Listed(_), _) => parts.site.cargo.load(copy, lines.start, load),
+            (CopyName::Page(page), None) => parts.config.sideband.keep(page, load),
+            (CopyName::Page(_) | CopyName::Listed(_), _) => parts.config.sideband.load(copy, lines.start, load),
         }
         ready
     }
@@ -224,9 +224,9 @@ impl CopyEngine {
     }
 
     /// A chunk for this module has arrived, complete at `ready`.
-    pub fn arrive<C: Below<D>, D: Contents>(&mut self, chunk: Chunk, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn arrive<C: L2Design<D>, D: Contents>(&mut self, chunk: Chunk, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let Chunk { copy, first, lines, is_last } = chunk;
-        let load = parts.site.cargo.unload(copy, first);
+        let load = parts.config.sideband.unload(copy, first);
         self.store((first, u64::from(lines)), load, ready, parts);
         if is_last {
             self.done(copy, self.taken, parts);
@@ -234,16 +234,16 @@ impl CopyEngine {
     }
 
     /// A page arrives from the host.
-    fn take_page<C: Below<D>, D: Contents>(&mut self, page: Page, parts: &mut Parts<'_, '_, C, D>) {
-        let lines: Vec<Line> = parts.site.map.page_lines(page).collect();
+    fn take_page<C: L2Design<D>, D: Contents>(&mut self, page: Page, parts: &mut Parts<'_, '_, C, D>) {
+        let lines: Vec<Line> = parts.config.map.page_lines(page).collect();
         let count = lines.len() as u64;
-        let ready = self.from_host.send(parts.out.now(), parts.site.weights.copied(count));
-        self.store((lines[0], count), parts.site.cargo.give(page), ready, parts);
+        let ready = self.from_host.send(parts.out.now(), parts.config.packet_sizes.copied(count));
+        self.store((lines[0], count), parts.config.sideband.give(page), ready, parts);
         self.done(CopyName::Page(page), self.taken, parts);
     }
 
     /// Memory writes lines that have arrived at `ready`. The L2 drops its copies, and dirty bytes go to memory first.
-    fn store<C: Below<D>, D: Contents>(
+    fn store<C: L2Design<D>, D: Contents>(
         &mut self,
         (first, count): (Line, u64),
         load: SideData<D>,
@@ -252,8 +252,8 @@ impl CopyEngine {
     ) {
         let lines = || (first.0..first.0 + count).map(Line);
         for line in lines() {
-            let slice = parts.site.map.slice(line);
-            parts.at_slice(slice, |slice, here| slice.copied_to(line, here));
+            let slice = parts.config.map.slice(line);
+            parts.at_slice(slice, |slice, here| slice.overwrite_by_copy(line, here));
         }
         for (line, mask, data) in load.lines {
             parts.as_slice(self.id, line).shared.memory.write(line, mask, data);
@@ -268,16 +268,16 @@ impl CopyEngine {
     }
 
     /// Notifies the driver that a copy is completely in memory at `at`.
-    fn done<C: Below<D>, D: Contents>(&self, copy: CopyName, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
-        let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
-        parts.out.send(at, self.id, parts.site.layout.driver(), Message::Copied { copy });
+    fn done<C: L2Design<D>, D: Contents>(&self, copy: CopyName, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.config.machine);
+        parts.out.send(at, self.id, parts.config.layout.driver(), Message::Copied { copy });
     }
 }
 
 /// Bytes in a line changed by a copy at the destination.
-fn carried<C: Below<D>, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
+fn carried<C: L2Design<D>, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
     match copy {
         CopyName::Page(_) => Mask::ALL,
-        CopyName::Listed(index) => parts.site.schedule.copies[index as usize].written.mask(line),
+        CopyName::Listed(index) => parts.config.schedule.copies[index as usize].written.mask(line),
     }
 }

@@ -9,17 +9,17 @@
 use crate::context::SmContext;
 use crate::credits::Generation;
 use crate::kernel_slot::KernelSlot;
-use crate::message::{Flag, LineRequest, Message, Origin};
+use crate::message::{Flag, LineRequest, Message, ReplyDestination};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::page_run::PageRun;
-use crate::watch::{Contents, WarpSlot, Watch};
+use crate::value_probe::{Contents, ValueProbe, WarpSlot};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_machine::coherent_host::CpuConfig;
 use tombolo_protocol::Request;
 use tombolo_protocol::front::ON_HOST;
-use tombolo_protocol::paging::Wanted;
+use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_types::stream::Program;
 use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Mask, Ps, SmId};
 
@@ -140,7 +140,7 @@ impl Cpu {
             }
             Message::Fill { register, line, mask, data, .. } => {
                 let name = register.number();
-                here.site.watch.loaded(here.out.now(), self.core, name, line, mask, data);
+                here.config.probe.loaded(here.out.now(), self.core, name, line, mask, data);
                 let missing = &mut self.missing[usize::from(name)];
                 *missing = *missing & !mask;
                 if missing.is_empty() {
@@ -148,7 +148,7 @@ impl Cpu {
                     self.answered(true, here);
                 }
             }
-            Message::StoreTaken { .. } => self.answered(false, here),
+            Message::StoreAccepted { .. } => self.answered(false, here),
             other => panic!("the host's core got {other:?}"),
         }
     }
@@ -159,7 +159,7 @@ impl Cpu {
         let run = HostRun { work, start, first_load: None, end: start, accesses: left.len() as u64 };
         assert!(self.running.is_none(), "the host program does one thing at a time");
         self.running = Some(RunningWork { slot, run, left });
-        here.site.watch.host(self.core);
+        here.config.probe.host(self.core);
         self.issue(here);
     }
 
@@ -197,20 +197,20 @@ impl Cpu {
 
     /// True if the host may not make an access: the core then parks until the page is mapped, and notifies the driver.
     fn faults<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) -> bool {
-        let (map, module) = (&here.site.map, here.site.module);
+        let (map, module) = (&here.config.map, here.config.module);
         let wanted = match access.kind {
-            HostAccessKind::Read => Wanted::Load,
-            HostAccessKind::Write => Wanted::SystemStore,
+            HostAccessKind::Read => AttemptedAccess::Load,
+            HostAccessKind::Write => AttemptedAccess::SystemStore,
         };
-        if map.allows(module, here.site.paging, access.line, wanted) {
+        if map.allows(module, here.config.paging, access.line, wanted) {
             return false;
         }
         let page = map.page(access.line);
         self.is_parked = true;
         here.shared.pages.park(page, (SmId(0), 0));
         if here.shared.pages.ask(page, wanted) {
-            let at = here.out.now() + crate::convert::host_latency(&here.site.machine);
-            here.out.send(at, self.id, here.site.layout.driver(), Message::Fault { page, module, wanted });
+            let at = here.out.now() + crate::convert::host_latency(&here.config.machine);
+            here.out.send(at, self.id, here.config.layout.driver(), Message::Fault { page, module, wanted });
         }
         true
     }
@@ -231,7 +231,7 @@ impl Cpu {
         if self.outstanding > 0 {
             return;
         }
-        let controller = here.site.layout.controller(here.site.module);
+        let controller = here.config.layout.controller(here.config.module);
         for pages in self.unmapped.drain(..) {
             here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { pages });
         }
@@ -239,7 +239,7 @@ impl Cpu {
 
     fn send<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) {
         let HostAccess { line, mask, kind } = access;
-        let (watch, scope) = (&here.site.watch, ON_HOST.scope);
+        let (probe, scope) = (&here.config.probe, ON_HOST.scope);
         let result = match kind {
             HostAccessKind::Read => self.free.pop().expect("as many names as outstanding accesses"),
             HostAccessKind::Write => 0,
@@ -247,20 +247,27 @@ impl Cpu {
         let register = EntryId::numbered(result);
         let request = match kind {
             HostAccessKind::Read => {
-                watch.load(self.core, result);
+                probe.load(self.core, result);
                 self.missing[usize::from(result)] = mask;
                 Request::Read { mask, scope }
             }
             HostAccessKind::Write => {
-                let data = watch.store(self.core, line, mask, Flag::NONE);
+                let data = probe.store(self.core, line, mask, Flag::NONE);
                 Request::Write { mask, scope, data, tracked: true }
             }
         };
-        let origin = Origin { module: here.site.module, sm: SmId(0), warp: 0, result, register };
+        let origin = ReplyDestination { module: here.config.module, sm: SmId(0), warp: 0, result, register };
         let tickets = Tickets { hop: Generation::default(), ..Tickets::default() };
-        let body =
-            LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: register, is_published: false };
-        let to = here.site.layout.slice(here.site.module, here.site.map.slice(line));
+        let body = LineRequest {
+            line,
+            request,
+            origin,
+            flag: Flag::NONE,
+            tickets,
+            requester_mshr: register,
+            is_published: false,
+        };
+        let to = here.config.layout.slice(here.config.module, here.config.map.slice(line));
         here.out.send(here.out.now() + Ps(1), self.id, to, Message::Local(body));
     }
 
@@ -282,7 +289,7 @@ impl Cpu {
     fn end<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         let Some(RunningWork { slot, run, .. }) = self.running.take() else { return };
         self.done.push(run);
-        let at = here.out.now() + crate::convert::host_latency(&here.site.machine);
-        here.out.send(at, self.id, here.site.layout.command_processor(), Message::Due { slot });
+        let at = here.out.now() + crate::convert::host_latency(&here.config.machine);
+        here.out.send(at, self.id, here.config.layout.command_processor(), Message::Due { slot });
     }
 }

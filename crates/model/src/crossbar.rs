@@ -1,9 +1,9 @@
 //! A module's crossbar. SM requests meet at the slices' ports, and slice replies meet at each SM's own port. A port
 //! passes packets in sequence, in arrival order. Not modelled: contention inside the crossbar.
 
-use crate::latency::{Answered, Note, short};
+use crate::latency::{Note, ReplyLatency, short};
 use crate::message::Message;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};
@@ -60,9 +60,9 @@ impl<D: Contents> SmPort<D> {
 
 /// Adds the delay `by` to the reply's recorded crossbar latency.
 fn held_up<D: Contents>(mut message: Message<D>, by: Ps) -> Message<D> {
-    if let Message::Fill { time, .. } = &mut message {
+    if let Message::Fill { latency: time, .. } = &mut message {
         let noted = time.read();
-        *time = D::Note::of(Answered { crossbar: noted.crossbar.saturating_add(short(by)), ..noted });
+        *time = D::Note::of(ReplyLatency { crossbar: noted.crossbar.saturating_add(short(by)), ..noted });
     }
     message
 }
@@ -97,7 +97,8 @@ impl Deliveries {
 mod tests {
     use super::*;
 
-    const OLD: Message<()> = Message::Old { warp: 0, result: 0, data: (), by: tombolo_types::ModuleId(0) };
+    const OLD: Message<()> =
+        Message::AtomicResult { warp: 0, result: 0, data: (), responder: tombolo_types::ModuleId(0) };
 
     /// A port that passes ten bytes per nanosecond.
     fn port() -> SmPort<()> {

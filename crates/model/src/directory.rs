@@ -3,7 +3,7 @@
 //! The protocol defines the contents of an entry. Not modelled here: time. Within a set, the least recently used entry
 //! is replaced.
 
-use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
+use crate::cache::{BulkClass, Cache, CacheConfig, IndexFunction, Replacement, Ways};
 use tombolo_types::Line;
 
 /// Shape of a directory.
@@ -53,7 +53,7 @@ impl<E: Copy + Default> Directory<E> {
             sets: config.sets,
             ways: config.ways,
             replacement: Replacement::LeastRecentlyUsed,
-            index: Index::Hashed,
+            index: IndexFunction::Hashed,
         };
         Directory {
             entries: Cache::new(shape),

@@ -10,15 +10,15 @@
 //! lines are fetched again. A kernel is complete on a module when all its CTAs have ended there and every store they
 //! posted has been acknowledged.
 
-use crate::below::Below;
 use crate::kernel_slot::KernelSlot;
+use crate::kernel_stats::LaunchTimes;
+use crate::l2_backend::L2Design;
 use crate::message::Message;
-use crate::pace::Pace;
 use crate::parts::Parts;
 use crate::residency::SmResources;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use std::sync::Arc;
-use tombolo_design::scheduling::{CtaCut, Shape, Share};
+use tombolo_design::scheduling::{CtaDistribution, CtaShare, MachineShape};
 use tombolo_machine::MachineConfig;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{ComponentId, Ps, SmId};
@@ -32,7 +32,7 @@ struct ResidentKernel {
     /// SM resources needed by each CTA.
     needs: SmResources,
     next: u32,
-    share: Share,
+    share: CtaShare,
     /// CTAs in the module's share, and the number already started.
     ctas: u32,
     started: u32,
@@ -55,7 +55,7 @@ pub struct KernelLaunch {
 /// Dispatcher of a module.
 pub struct Dispatcher {
     id: ComponentId,
-    cut: CtaCut,
+    cut: CtaDistribution,
     program: Arc<dyn Program>,
     /// Kernels in launch order.
     kernels: Vec<ResidentKernel>,
@@ -64,7 +64,7 @@ pub struct Dispatcher {
     /// Earliest time for the next dispatch.
     dispatch_at: Ps,
     /// The module's part of each launch, by launch number in the program.
-    paces: Vec<Pace>,
+    paces: Vec<LaunchTimes>,
     /// Set when a CTA could not be decoded.
     failed: bool,
 }
@@ -73,7 +73,7 @@ impl Dispatcher {
     /// An idle dispatcher, part of controller `id` in a module with `sms` SMs.
     pub fn new(
         id: ComponentId,
-        cut: CtaCut,
+        cut: CtaDistribution,
         program: Arc<dyn Program>,
         (machine, sms): (&MachineConfig, u16),
     ) -> Dispatcher {
@@ -90,7 +90,7 @@ impl Dispatcher {
     }
 
     /// The module's part of each launch, by launch number in the program, up to the last launch seen here.
-    pub fn paces(&self) -> &[Pace] {
+    pub fn paces(&self) -> &[LaunchTimes] {
         &self.paces
     }
 
@@ -103,13 +103,13 @@ impl Dispatcher {
     }
 
     /// Starts a kernel.
-    pub fn launch<C: Below<D>, D: Contents>(
+    pub fn launch<C: L2Design<D>, D: Contents>(
         &mut self,
         KernelLaunch { command, launch, slot }: KernelLaunch,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
-        let (site, now) = (parts.site, parts.out.now());
-        site.watch.kernel(launch, slot);
+        let (config, now) = (parts.config, parts.out.now());
+        config.probe.kernel(launch, slot);
         let queued = if parts.uncore.ways.is_fixed() { Ps::ZERO } else { parts.slice_side.queued_until(now) };
         parts.uncore.begin_kernel(now, queued);
         parts.update_l1_ways();
@@ -119,9 +119,11 @@ impl Dispatcher {
             panic!("command {command} launches no kernel")
         };
         let info = &self.program.kernels()[index as usize];
-        let share =
-            self.cut.share(info, on, site.module, Shape::of(&site.machine)).expect("it is launched where it runs");
-        let needs = SmResources::of_cta(&site.machine, info, self.program.warp_width());
+        let share = self
+            .cut
+            .share(info, on, config.module, MachineShape::of(&config.machine))
+            .expect("it is launched where it runs");
+        let needs = SmResources::of_cta(&config.machine, info, self.program.warp_width());
         if self.kernels.is_empty() {
             self.dispatch_at = now;
         }
@@ -138,14 +140,14 @@ impl Dispatcher {
             draining: 0,
         });
         let launch = launch as usize;
-        self.paces.resize(self.paces.len().max(launch + 1), Pace::default());
-        self.paces[launch] = Pace::new(parts.to_sm(now));
+        self.paces.resize(self.paces.len().max(launch + 1), LaunchTimes::default());
+        self.paces[launch] = LaunchTimes::new(parts.to_sm(now));
         self.fill(parts);
         self.report_completed(parts.to_sm(now), parts);
     }
 
     /// Starts CTAs on all SMs in turn while any SM has room.
-    fn fill<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+    fn fill<C: L2Design<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let mut starts = true;
         while std::mem::take(&mut starts) {
             for sm in 0..parts.sms() {
@@ -155,7 +157,7 @@ impl Dispatcher {
     }
 
     /// An SM has ended a CTA, or failed to start a CTA: dispatches new CTAs to this SM.
-    pub fn refill<C: Below<D>, D: Contents>(
+    pub fn refill<C: L2Design<D>, D: Contents>(
         &mut self,
         (sm, slot, failed): (SmId, KernelSlot, bool),
         parts: &mut Parts<'_, '_, C, D>,
@@ -171,7 +173,7 @@ impl Dispatcher {
     }
 
     /// All stores posted by an SM before a CTA's end have been acknowledged.
-    pub fn drained<C: Below<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn drained<C: L2Design<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
         self.running(slot).draining -= 1;
         self.report_completed(parts.from_sm(parts.out.now()), parts);
     }
@@ -183,7 +185,7 @@ impl Dispatcher {
     }
 
     /// Starts the module's next CTA on an SM, if any is left and fits.
-    fn dispatch<C: Below<D>, D: Contents>(&mut self, sm: SmId, parts: &mut Parts<'_, '_, C, D>) -> bool {
+    fn dispatch<C: L2Design<D>, D: Contents>(&mut self, sm: SmId, parts: &mut Parts<'_, '_, C, D>) -> bool {
         let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.share.end) else { return false };
         let free = &mut self.free[usize::from(sm.0)];
         if self.failed || !free.fits(&kernel.needs) {
@@ -195,26 +197,26 @@ impl Dispatcher {
         kernel.draining += 1;
         free.take(&kernel.needs);
         let at = self.dispatch_at.max(parts.out.now());
-        self.dispatch_at = at + parts.site.machine.host.dispatch_interval;
+        self.dispatch_at = at + parts.config.machine.host.dispatch_interval;
         let at = parts.to_sm(at);
         let quarter = (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize;
         self.paces[kernel.launch as usize].start(at, quarter);
         kernel.started += 1;
-        parts.out.send(at, self.id, parts.site.layout.sm(parts.site.module, sm), start);
+        parts.out.send(at, self.id, parts.config.layout.sm(parts.config.module, sm), start);
         true
     }
 
     /// Reports each kernel without remaining CTAs to the command processor. The acknowledgment for the last posted
     /// store came at `over`.
-    fn report_completed<C: Below<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
+    fn report_completed<C: L2Design<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let left = |kernel: &ResidentKernel| kernel.next < kernel.share.end && !self.failed;
         while let Some(place) = self.kernels.iter().position(|kernel| kernel.draining == 0 && !left(kernel)) {
             let ResidentKernel { slot, launch, ctas, .. } = self.kernels.remove(place);
             self.paces[launch as usize].drain((ctas > 0).then_some(over));
             parts.uncore.end_kernel(parts.out.now(), self.kernels.is_empty());
             let at = parts.to_command_processor(over);
-            let done = Message::KernelDone { module: parts.site.module, slot };
-            parts.out.send(at, self.id, parts.site.layout.command_processor(), done);
+            let done = Message::KernelDone { module: parts.config.module, slot };
+            parts.out.send(at, self.id, parts.config.layout.command_processor(), done);
         }
     }
 }

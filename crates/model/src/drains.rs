@@ -2,11 +2,11 @@
 //! acknowledgment.
 
 use crate::credits::Generation;
-use crate::outstanding::{Asker, Outstanding, Tickets};
-use tombolo_protocol::drain::{Leg, Pool};
+use crate::outstanding::{DrainWaiter, Outstanding, Tickets};
+use tombolo_protocol::drain::{Pool, StoreRoute};
 
 /// Leg for a published store: to a module in another GPU, which accepts it.
-pub const LEG_OF_PUBLICATIONS: Leg = Leg::Beyond;
+pub const LEG_OF_PUBLICATIONS: StoreRoute = StoreRoute::Beyond;
 
 /// Limits on the operations in flight from a module's L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct DrainsConfig {
 }
 
 /// Pools that count a store until its acknowledgment, with the store's ticket in each pool.
-pub fn counted(leg: Leg, tickets: Tickets) -> impl Iterator<Item = (Pool, Generation)> {
+pub fn counted(leg: StoreRoute, tickets: Tickets) -> impl Iterator<Item = (Pool, Generation)> {
     let (hop, end) = leg.pools();
     std::iter::once((hop, tickets.hop)).chain(end.map(|end| (end, tickets.end)))
 }
@@ -40,10 +40,10 @@ impl Drains {
     }
 
     /// Counts a store about to leave. `tickets`: the sender's tickets, kept if the store is forwarded.
-    pub fn post(&mut self, leg: Leg, tickets: Tickets) -> Tickets {
+    pub fn post(&mut self, leg: StoreRoute, tickets: Tickets) -> Tickets {
         let (hop, end) = leg.pools();
         // A forwarded store keeps its origin's ticket up to its final destination.
-        let kept = if leg == Leg::Forwarded { tickets.end } else { Generation::default() };
+        let kept = if leg == StoreRoute::Forwarded { tickets.end } else { Generation::default() };
         let end = end.map_or(kept, |end| self.outstanding.send(end));
         Tickets { hop: self.outstanding.send(hop), end }
     }
@@ -60,7 +60,7 @@ impl Drains {
 
     /// Makes a system home in another GPU wait for acknowledgment of the invalidations within this GPU; false if none
     /// is in flight. The wait covers all invalidations, although the region's own would suffice.
-    pub fn await_invalidations(&mut self, home: Asker) -> bool {
+    pub fn await_invalidations(&mut self, home: DrainWaiter) -> bool {
         let waits = self.invalidations() > 0;
         if waits {
             self.outstanding.drain(Pool::Invalidations, home);
@@ -68,9 +68,9 @@ impl Drains {
         waits
     }
 
-    /// Starts a wait by `asker` for all operations now in flight in a pool. Call [`Drains::pop_drained`] afterwards.
-    pub fn drain(&mut self, pool: Pool, asker: Asker) {
-        self.outstanding.drain(pool, asker);
+    /// Starts a wait by `waiter` for all operations now in flight in a pool. Call [`Drains::pop_drained`] afterwards.
+    pub fn drain(&mut self, pool: Pool, waiter: DrainWaiter) {
+        self.outstanding.drain(pool, waiter);
     }
 
     /// Acknowledges one operation. Call [`Drains::pop_drained`] afterwards.
@@ -81,7 +81,7 @@ impl Drains {
 
     /// Returns each waiter in a pool exactly once, when its wait is over.
     #[inline]
-    pub fn pop_drained(&mut self, pool: Pool) -> Option<Asker> {
+    pub fn pop_drained(&mut self, pool: Pool) -> Option<DrainWaiter> {
         self.outstanding.pop_drained(pool)
     }
 }
@@ -92,16 +92,16 @@ mod tests {
 
     #[test]
     fn what_is_posted_is_counted_until_all_its_pools_have_it_back() {
-        for leg in [Leg::Beyond, Leg::Home, Leg::ByGpuHome] {
+        for leg in [StoreRoute::Beyond, StoreRoute::Home, StoreRoute::ByGpuHome] {
             let mut drains = Drains::new(DrainsConfig { stores: 1 });
             let tickets = drains.post(leg, Tickets::default());
             assert!(!drains.has_room(false) && drains.has_room(true), "{leg:?}");
             let pools: Vec<_> = counted(leg, tickets).collect();
             for &(pool, ticket) in &pools {
-                drains.drain(pool, Asker::Join(0));
+                drains.drain(pool, DrainWaiter::Join(0));
                 assert_eq!(drains.pop_drained(pool), None, "{leg:?}");
                 drains.taken(pool, ticket);
-                assert_eq!(drains.pop_drained(pool), Some(Asker::Join(0)), "{leg:?}");
+                assert_eq!(drains.pop_drained(pool), Some(DrainWaiter::Join(0)), "{leg:?}");
             }
             assert!(drains.has_room(false), "{leg:?}");
         }
@@ -111,9 +111,9 @@ mod tests {
     fn a_system_home_waits_only_where_invalidations_are_under_way() {
         let mut drains = Drains::new(DrainsConfig { stores: 1 });
         let ticket = drains.post_invalidation(false);
-        assert!(drains.await_invalidations(Asker::Join(0)));
+        assert!(drains.await_invalidations(DrainWaiter::Join(0)));
         drains.taken(Pool::Invalidations, ticket);
-        assert_eq!(drains.pop_drained(Pool::Invalidations), Some(Asker::Join(0)));
-        assert!(!drains.await_invalidations(Asker::Join(1)));
+        assert_eq!(drains.pop_drained(Pool::Invalidations), Some(DrainWaiter::Join(0)));
+        assert!(!drains.await_invalidations(DrainWaiter::Join(1)));
     }
 }

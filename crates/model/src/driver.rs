@@ -14,23 +14,23 @@
 //! SM. A page that has moved too often lately can be pinned: further faults then map the page remotely for a while. Not
 //! modelled: prefetching of neighbouring pages by the driver, access counters.
 
-mod errands;
 mod orders;
+mod scheduled_tasks;
 
 use self::orders::Orders;
 use crate::kernel_slot::KernelSlot;
-use crate::layout::Layout;
+use crate::layout::ComponentLayout;
 use crate::message::{Message, Out, PagingOrder};
 use crate::packet::CopyName;
 use crate::page_table::PageTable;
 use crate::schedule::Schedule;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::sharing::PagingConfig;
-use tombolo_protocol::paging::{Change, Holder, OnFault, Paging, Residence, Step, Wish};
+use tombolo_protocol::paging::{ChangeReason, ChangeStep, Holder, OnFault, PageTransition, Paging, Residence};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{ModuleId, Page, Ps};
 
@@ -61,7 +61,7 @@ pub struct PagingStats {
 
 /// Reason for a page change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
+enum ChangeOrigin {
     Fault,
     Schedule,
     /// Makes room for another page.
@@ -71,8 +71,8 @@ enum Cause {
 /// A page change in progress.
 #[derive(Clone, Copy, Debug)]
 struct RunningChange {
-    change: Change,
-    cause: Cause,
+    change: PageTransition,
+    cause: ChangeOrigin,
     step: u8,
     /// Unfinished parts of the step.
     missing: u32,
@@ -83,8 +83,8 @@ struct RunningChange {
 #[derive(Clone, Copy, Debug)]
 struct ChangeRequest {
     page: Page,
-    wish: Wish,
-    cause: Cause,
+    reason: ChangeReason,
+    cause: ChangeOrigin,
     /// Location of the page when the request was made.
     then: Residence,
 }
@@ -100,7 +100,7 @@ struct ThrashRecord {
 
 /// Scheduled operations around a command.
 #[derive(Clone, Copy, Debug)]
-struct Errand {
+struct ScheduledTask {
     slot: KernelSlot,
     command: u32,
     behind: bool,
@@ -112,7 +112,7 @@ pub struct DriverConfig<'a> {
     /// The machine.
     pub machine: &'a MachineConfig,
     /// Component ids of the machine.
-    pub layout: Layout,
+    pub layout: ComponentLayout,
     /// Paging rules.
     pub paging: Paging,
     /// Set if thrashing pages are pinned.
@@ -127,7 +127,7 @@ pub struct DriverConfig<'a> {
 
 /// The driver.
 pub struct Driver {
-    layout: Layout,
+    layout: ComponentLayout,
     paging: Paging,
     costs: PagingConfig,
     /// Time to read the access records.
@@ -156,13 +156,13 @@ pub struct Driver {
     /// Requested changes waiting for room in a module's memory.
     crowded: VecDeque<ChangeRequest>,
     thrash: FxHashMap<Page, ThrashRecord>,
-    errand: Option<Errand>,
+    task: Option<ScheduledTask>,
     /// Modules that have accessed a page while accesses were tracked, by page.
     accessed: FxHashMap<Page, ModuleSet>,
     /// Number of modules whose access report is missing.
-    untold: u8,
-    /// Errands waiting for the current errand or for these reports.
-    errands: VecDeque<Errand>,
+    missing_reports: u8,
+    /// Tasks waiting for the current task or for these reports.
+    tasks: VecDeque<ScheduledTask>,
     /// Orders collected while an event is handled.
     orders: Orders,
     /// Counters.
@@ -193,10 +193,10 @@ impl Driver {
             later: FxHashMap::default(),
             crowded: VecDeque::new(),
             thrash: FxHashMap::default(),
-            errand: None,
+            task: None,
             accessed: FxHashMap::default(),
-            untold: 0,
-            errands: VecDeque::new(),
+            missing_reports: 0,
+            tasks: VecDeque::new(),
             orders: Orders::new(layout.all_modules()),
             stats: PagingStats::default(),
         };
@@ -269,32 +269,29 @@ impl Driver {
             Message::Fault { page, module, wanted } => {
                 self.stats.faults += 1;
                 self.stats.host_faults += u64::from(self.layout.host() == Some(module));
-                let asked = self.asked(page, Wish::Fault { module, wanted }, Cause::Fault);
-                self.faults.push_back(asked);
+                let request = self.request_change(page, ChangeReason::Fault { module, wanted }, ChangeOrigin::Fault);
+                self.faults.push_back(request);
                 self.serve(out);
             }
             Message::Serviced => self.take_batch(out),
             Message::Accessed { pages, module } => {
                 pages.pages().for_each(|page| self.accessed.entry(page).or_default().add(module));
             }
-            Message::AccessesTold => self.accesses_told(out),
+            Message::AccessesReported => self.accesses_reported(out),
             Message::TrackingEnds => self.end_tracking(out),
             Message::Shootdown { pages } => pages.pages().for_each(|page| self.unmap(page)),
             Message::PagingDone { pages } => pages.pages().for_each(|page| self.part_done(page, out)),
             Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
             Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
-            Message::Sends { slot, command, module } => self.send_part((slot, command), module, out),
-            Message::Around { slot, command, behind: true } if self.schedule.overlaps => {
-                // All parts have been requested; the errand waits only for this message and the operations in flight.
-                assert!(
-                    self.errand.is_some_and(|errand| (errand.slot, errand.command) == (slot, command)),
-                    "its parts"
-                );
+            Message::ModuleTransfers { slot, command, module } => self.send_part((slot, command), module, out),
+            Message::ScheduledTasks { slot, command, behind: true } if self.schedule.overlaps => {
+                // All parts have been requested; the task waits only for this message and the operations in flight.
+                assert!(self.task.is_some_and(|task| (task.slot, task.command) == (slot, command)), "its parts");
                 self.errand_part_done(out);
             }
-            Message::Around { slot, command, behind } => {
-                // The extra count keeps the errand open until all operations have begun.
-                self.errands.push_back(Errand { slot, command, behind, left: 1 });
+            Message::ScheduledTasks { slot, command, behind } => {
+                // The extra count keeps the task open until all operations have begun.
+                self.tasks.push_back(ScheduledTask { slot, command, behind, left: 1 });
                 self.begin_errand(out);
             }
             other => panic!("the driver got {other:?}"),
@@ -303,7 +300,7 @@ impl Driver {
 
     /// True if the driver waits for nothing.
     pub fn is_idle(&self) -> bool {
-        self.serving.is_none() && self.running.is_empty() && self.errand.is_none()
+        self.serving.is_none() && self.running.is_empty() && self.task.is_none()
     }
 
     /// Outstanding page changes, for the deadlock report.
@@ -312,7 +309,7 @@ impl Driver {
             let step = running.change.step(running.step);
             format!("the driver: {page:?} lacks {} parts of {step:?}", running.missing)
         });
-        let crowded = self.crowded.iter().map(|asked| format!("the driver: {:?} waits for room", asked.page));
+        let crowded = self.crowded.iter().map(|request| format!("the driver: {:?} waits for room", request.page));
         changes.chain(crowded)
     }
 
@@ -335,7 +332,7 @@ impl Driver {
         let count = self.faults.len().min(self.costs.batch as usize);
         for fault in self.faults.drain(..count).collect::<Vec<_>>() {
             self.batch += 1;
-            self.ask(fault, out);
+            self.begin_change(fault, out);
         }
         self.batch_part_done(out);
     }
@@ -351,15 +348,15 @@ impl Driver {
 
     /// Begins a change. If another change to the page is in progress, the request is queued again as a fault, or behind
     /// this change.
-    fn ask<D: Contents>(&mut self, asked: ChangeRequest, out: &mut Out<'_, D>) {
-        let ChangeRequest { page, wish, cause, then } = asked;
+    fn begin_change<D: Contents>(&mut self, request: ChangeRequest, out: &mut Out<'_, D>) {
+        let ChangeRequest { page, reason: wish, cause, then } = request;
         if self.running.contains_key(&page) {
             match cause {
-                Cause::Fault => {
-                    self.faults.push_back(asked);
+                ChangeOrigin::Fault => {
+                    self.faults.push_back(request);
                     self.batch_part_done(out);
                 }
-                Cause::Schedule | Cause::Room => self.later.entry(page).or_default().push_back(asked),
+                ChangeOrigin::Schedule | ChangeOrigin::Room => self.later.entry(page).or_default().push_back(request),
             }
             return;
         }
@@ -369,7 +366,7 @@ impl Driver {
             return self.over(cause, out);
         };
         if let Some(module) = comes_to(&change)
-            && !self.make_room(module, asked, out)
+            && !self.make_room(module, request, out)
         {
             return;
         }
@@ -378,8 +375,8 @@ impl Driver {
         self.begin_step(page, out);
     }
 
-    fn asked(&self, page: Page, wish: Wish, cause: Cause) -> ChangeRequest {
-        ChangeRequest { page, wish, cause, then: self.residence(page) }
+    fn request_change(&self, page: Page, wish: ChangeReason, cause: ChangeOrigin) -> ChangeRequest {
+        ChangeRequest { page, reason: wish, cause, then: self.residence(page) }
     }
 
     /// Location of a page, and the set of modules allowed to use the page.
@@ -391,9 +388,9 @@ impl Driver {
     }
 
     /// Paging rules for a page: a thrashing page is pinned for a while.
-    fn rules_for(&mut self, page: Page, now: &Residence, wish: Wish, at: Ps) -> Paging {
+    fn rules_for(&mut self, page: Page, now: &Residence, wish: ChangeReason, at: Ps) -> Paging {
         let remote = Paging { on_fault: OnFault::MapRemotely, ..self.paging };
-        if !self.pins || !matches!((wish, now.home), (Wish::Fault { .. }, Holder::Module(_))) {
+        if !self.pins || !matches!((wish, now.home), (ChangeReason::Fault { .. }, Holder::Module(_))) {
             return self.paging;
         }
         let costs = &self.costs;
@@ -415,40 +412,40 @@ impl Driver {
 
     /// True if a module has room for one more page. Otherwise the oldest page without a change in progress is evicted
     /// to the host, and the requested change waits.
-    fn make_room<D: Contents>(&mut self, module: ModuleId, asked: ChangeRequest, out: &mut Out<'_, D>) -> bool {
+    fn make_room<D: Contents>(&mut self, module: ModuleId, request: ChangeRequest, out: &mut Out<'_, D>) -> bool {
         self.forget_left();
         let held = &self.held[usize::from(module.0)];
         if held.len() < self.room || self.layout.host() == Some(module) {
             return true;
         }
-        let oldest = held.iter().copied().find(|page| !self.running.contains_key(page) && *page != asked.page);
-        self.crowded.push_back(asked);
+        let oldest = held.iter().copied().find(|page| !self.running.contains_key(page) && *page != request.page);
+        self.crowded.push_back(request);
         if let Some(page) = oldest {
             self.stats.evictions += 1;
             // A published page with several copies loses this copy; the last copy goes to the host.
             let wish = match self.residence(page) {
                 now if now.published && now.holders().count() > 1 => {
-                    Wish::Leave { modules: ModuleSet::only(module), ends: false }
+                    ChangeReason::Leave { modules: ModuleSet::only(module), ends: false }
                 }
-                _ => Wish::Move { to: self.host() },
+                _ => ChangeReason::Move { to: self.host() },
             };
-            self.ask(self.asked(page, wish, Cause::Room), out);
+            self.begin_change(self.request_change(page, wish, ChangeOrigin::Room), out);
         }
         false
     }
 
-    fn count(&mut self, change: &Change, page: Page, cause: Cause) {
+    fn count(&mut self, change: &PageTransition, page: Page, cause: ChangeOrigin) {
         let ended = self.residence(page).published && !change.after.published;
-        self.stats.collapses += u64::from(ended && cause == Cause::Fault);
+        self.stats.collapses += u64::from(ended && cause == ChangeOrigin::Fault);
         for step in change.steps() {
             match step {
-                Step::Copy { .. } => match cause {
-                    Cause::Fault => self.stats.migrations += 1,
-                    Cause::Schedule => self.stats.prefetches += 1,
-                    Cause::Room => {}
+                ChangeStep::Copy { .. } => match cause {
+                    ChangeOrigin::Fault => self.stats.migrations += 1,
+                    ChangeOrigin::Schedule => self.stats.prefetches += 1,
+                    ChangeOrigin::Room => {}
                 },
-                Step::Unmap(_) => self.stats.shootdowns += 1,
-                Step::WriteBack(_) | Step::Map { .. } => {}
+                ChangeStep::Unmap(_) => self.stats.shootdowns += 1,
+                ChangeStep::WriteBack(_) | ChangeStep::Map { .. } => {}
             }
         }
         if let Some(module) = comes_to(change) {
@@ -462,22 +459,22 @@ impl Driver {
         let running = self.running.get_mut(&page).expect("a change under way");
         let (id, copy) = (self.layout.driver(), CopyName::Page(page));
         match running.change.step(running.step) {
-            Some(Step::Unmap(_)) => self.orders.shoot_down(page),
-            Some(Step::WriteBack(modules)) => {
+            Some(ChangeStep::Unmap(_)) => self.orders.shoot_down(page),
+            Some(ChangeStep::WriteBack(modules)) => {
                 running.missing = modules.count();
                 self.order_all(modules, page, PagingOrder::WriteBack);
             }
-            Some(Step::Copy { from: Holder::Module(from), to }) => {
+            Some(ChangeStep::Copy { from: Holder::Module(from), to }) => {
                 running.missing = 1;
                 let message = Message::Copy { copy, to: to.module() };
                 out.send(out.now() + self.latency, id, self.layout.copy_engine(from), message);
             }
-            Some(Step::Copy { from: Holder::Host, to }) => {
+            Some(ChangeStep::Copy { from: Holder::Host, to }) => {
                 running.missing = 1;
                 let to = to.module().expect("the host gives pages to modules");
                 out.send(out.now() + self.latency, id, self.layout.copy_engine(to), Message::TakePage { page });
             }
-            Some(Step::Map { after, modules: told }) => {
+            Some(ChangeStep::Map { after, modules: told }) => {
                 self.map(page, after, told);
                 let running = self.running.get_mut(&page).expect("a change under way");
                 running.missing = if self.paging.awaits_map() { told.count() } else { 0 };
@@ -492,7 +489,9 @@ impl Driver {
     /// The shootdown for a page is prepared: modules unmap the page.
     fn unmap(&mut self, page: Page) {
         let running = self.running.get_mut(&page).expect("a change under way");
-        let Some(Step::Unmap(modules)) = running.change.step(running.step) else { panic!("{page:?} is not unmapped") };
+        let Some(ChangeStep::Unmap(modules)) = running.change.step(running.step) else {
+            panic!("{page:?} is not unmapped")
+        };
         running.missing = modules.count();
         self.order_all(modules, page, PagingOrder::Unmap);
     }
@@ -533,16 +532,16 @@ impl Driver {
         self.let_go(page, &change);
         self.over(cause, out);
         let later = self.later.remove(&page).unwrap_or_default();
-        for asked in later.into_iter().chain(std::mem::take(&mut self.crowded)) {
-            self.ask(asked, out);
+        for request in later.into_iter().chain(std::mem::take(&mut self.crowded)) {
+            self.begin_change(request, out);
         }
     }
 
     /// Notes the modules that no longer hold a page after a change.
-    fn let_go(&mut self, page: Page, change: &Change) {
-        let left = ModuleSet::first(self.layout.all_modules()).without(change.after.holders());
+    fn let_go(&mut self, page: Page, change: &PageTransition) {
+        let left = ModuleSet::first(self.layout.all_modules()).difference(change.after.holders());
         let before = self.left.entry(page).or_default();
-        *before = before.and(left);
+        *before = before.union(left);
     }
 
     /// Removes pages from the lists of modules they have left, before a list is read or extended. Removal in batches
@@ -557,19 +556,19 @@ impl Driver {
         }
     }
 
-    fn over<D: Contents>(&mut self, cause: Cause, out: &mut Out<'_, D>) {
+    fn over<D: Contents>(&mut self, cause: ChangeOrigin, out: &mut Out<'_, D>) {
         match cause {
-            Cause::Fault => self.batch_part_done(out),
-            Cause::Schedule => self.errand_part_done(out),
-            Cause::Room => {}
+            ChangeOrigin::Fault => self.batch_part_done(out),
+            ChangeOrigin::Schedule => self.errand_part_done(out),
+            ChangeOrigin::Room => {}
         }
     }
 }
 
 /// Module whose memory receives the page in a change.
-fn comes_to(change: &Change) -> Option<ModuleId> {
+fn comes_to(change: &PageTransition) -> Option<ModuleId> {
     change.steps().find_map(|step| match step {
-        Step::Copy { to, .. } => to.module(),
-        Step::Unmap(_) | Step::WriteBack(_) | Step::Map { .. } => None,
+        ChangeStep::Copy { to, .. } => to.module(),
+        ChangeStep::Unmap(_) | ChangeStep::WriteBack(_) | ChangeStep::Map { .. } => None,
     })
 }

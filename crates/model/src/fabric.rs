@@ -4,7 +4,7 @@
 //! - links with turning lanes to one switch ([`crate::turning_link`]).
 //!
 //! A host is an additional GPU in this fabric, or has separate links ([`crate::host_end`]). GPU ports with fixed rates
-//! at one switch are separate components ([`crate::gpu_way`]); the fabric in a machine with such ports contains only
+//! at one switch are separate components ([`crate::gpu_port`]); the fabric in a machine with such ports contains only
 //! the host's separate links.
 //!
 //! A packet arrives at the fabric after the first half of the path latency; the second half follows. Links with fixed
@@ -15,14 +15,14 @@
 
 use crate::fixed_links::FixedLinks;
 use crate::host_end::HostEnd;
-use crate::layout::Layout;
+use crate::layout::ComponentLayout;
 use crate::link::LinkStats;
 use crate::message::{LinkEvent, Message, Out};
 use crate::packet::{Packet, Route};
 use crate::shared_bus::LinkCrossing;
 use crate::timeline::LinkTimeline;
-use crate::turning_link::{LaneStats, TurningConfig, TurningLink, Way};
-use crate::watch::Contents;
+use crate::turning_link::{Direction, LaneStats, TurningConfig, TurningLink};
+use crate::value_probe::Contents;
 use tombolo_design::links::TurningTimes;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::coherent_host::HostLinkConfig;
@@ -30,7 +30,7 @@ use tombolo_types::{Bytes, GpuId, ModuleId, Ps};
 
 /// Links between GPUs and to the host, with the connection between them.
 pub struct Fabric<D: Contents> {
-    layout: Layout,
+    layout: ComponentLayout,
     modules_per_gpu: u8,
     lanes: u32,
     /// `None` if GPU ports are separate components.
@@ -40,7 +40,7 @@ pub struct Fabric<D: Contents> {
     half: Ps,
     /// Latency from a GPU's port to its module.
     to_module: Ps,
-    /// Recorded activity by GPU and [`Way`], if requested. The host is last if it belongs to the fabric.
+    /// Recorded activity by GPU and [`Direction`], if requested. The host is last if it belongs to the fabric.
     timeline: Option<Vec<[LinkTimeline; 2]>>,
 }
 
@@ -68,7 +68,7 @@ impl<D: Contents> Fabric<D> {
     /// present.
     pub fn new(
         machine: &MachineConfig,
-        layout: Layout,
+        layout: ComponentLayout,
         turning: Option<TurningTimes>,
         host: Option<&HostLinkConfig>,
     ) -> Fabric<D> {
@@ -128,14 +128,14 @@ impl<D: Contents> Fabric<D> {
             Some(FabricLinks::Fixed(links)) => {
                 let LinkCrossing { sent, left } = links.cross(now, ends, traffic, bytes);
                 if let Some(timeline) = &mut self.timeline {
-                    timeline[usize::from(ends.0.0)][Way::Out as usize].sent(sent, bytes);
-                    timeline[usize::from(ends.1.0)][Way::In as usize].sent(left, bytes);
+                    timeline[usize::from(ends.0.0)][Direction::Out as usize].sent(sent, bytes);
+                    timeline[usize::from(ends.1.0)][Direction::In as usize].sent(left, bytes);
                 }
                 out.send(left + onward, id, route.component, Message::Arrive { route, packet });
             }
             Some(FabricLinks::Turning(turning)) => {
                 turning.wake(self.layout, out);
-                turning.push(ends.0, Way::Out, (route, packet), self.layout, out);
+                turning.push(ends.0, Direction::Out, (route, packet), self.layout, out);
             }
         }
     }
@@ -148,7 +148,7 @@ impl<D: Contents> Fabric<D> {
             LinkEvent::End => turning.kernel = None,
             LinkEvent::Sample { launch } => turning.sample(launch, self.layout, out),
             LinkEvent::Turned { gpu } => turning.links[usize::from(gpu.0)].turned(out.now()),
-            LinkEvent::Sent { gpu, way } => self.sent(gpu, way, out),
+            LinkEvent::Sent { gpu, direction } => self.sent(gpu, direction, out),
         }
         if !matches!(event, LinkEvent::Sent { .. } | LinkEvent::End) {
             self.report_lanes(out);
@@ -161,7 +161,7 @@ impl<D: Contents> Fabric<D> {
         let Some(FabricLinks::Turning(turning)) = &mut self.links else { return };
         let (id, at) = (self.layout.switch(), out.now() + self.half + self.to_module);
         for (gpu, (link, reported)) in turning.links.iter().zip(&mut turning.reported).enumerate() {
-            let lanes = link.lanes(Way::In);
+            let lanes = link.lanes(Direction::In);
             if std::mem::replace(reported, lanes) == lanes {
                 continue;
             }
@@ -174,23 +174,23 @@ impl<D: Contents> Fabric<D> {
 
     /// The last byte in a packet leaves one link direction: the packet enters the next direction, or the destination
     /// module.
-    fn sent(&mut self, gpu: GpuId, way: Way, out: &mut Out<'_, D>) {
+    fn sent(&mut self, gpu: GpuId, direction: Direction, out: &mut Out<'_, D>) {
         let Some(FabricLinks::Turning(turning)) = &mut self.links else { return };
         let id = self.layout.switch();
-        let ((route, packet), next) = turning.links[usize::from(gpu.0)].sent(out.now(), way);
+        let ((route, packet), next) = turning.links[usize::from(gpu.0)].sent(out.now(), direction);
         if let Some(at) = next {
-            out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, way }));
+            out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, direction }));
         }
         if let Some(timeline) = &mut self.timeline {
-            timeline[usize::from(gpu.0)][way as usize].sent(out.now(), Bytes(u64::from(route.bytes)));
+            timeline[usize::from(gpu.0)][direction as usize].sent(out.now(), Bytes(u64::from(route.bytes)));
         }
-        match way {
-            Way::Out => {
+        match direction {
+            Direction::Out => {
                 let (_, to) = self.ends(route);
                 let Some(FabricLinks::Turning(turning)) = &mut self.links else { return };
-                turning.push(to, Way::In, (route, packet), self.layout, out);
+                turning.push(to, Direction::In, (route, packet), self.layout, out);
             }
-            Way::In => {
+            Direction::In => {
                 out.send(
                     out.now() + self.onward(self.ends(route)),
                     id,
@@ -204,7 +204,9 @@ impl<D: Contents> Fabric<D> {
     fn note_lanes(&mut self, now: Ps) {
         let (Some(timeline), Some(FabricLinks::Turning(turning))) = (&mut self.timeline, &self.links) else { return };
         for (track, link) in timeline.iter_mut().zip(&turning.links) {
-            Way::BOTH.iter().for_each(|way| track[*way as usize].set_lanes(now, link.lanes(*way)));
+            Direction::BOTH
+                .iter()
+                .for_each(|direction| track[*direction as usize].set_lanes(now, link.lanes(*direction)));
         }
     }
 
@@ -215,16 +217,16 @@ impl<D: Contents> Fabric<D> {
     /// Counters for one direction of a GPU's link, or the host's link if the host belongs to the fabric. With a link
     /// per GPU pair, all links of the GPU are added, with their average busy time. `None` if ports are separate
     /// components.
-    pub fn stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
+    pub fn stats(&self, gpu: GpuId, direction: Direction) -> Option<LinkStats> {
         match self.links.as_ref()? {
-            FabricLinks::Fixed(links) => Some(links.stats(gpu, way)),
-            FabricLinks::Turning(turning) => Some(*turning.links[usize::from(gpu.0)].stats(way)),
+            FabricLinks::Fixed(links) => Some(links.stats(gpu, direction)),
+            FabricLinks::Turning(turning) => Some(*turning.links[usize::from(gpu.0)].stats(direction)),
         }
     }
 
     /// Counters for one direction on a GPU's own link to the host, if present.
-    pub fn host_link_stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
-        self.host.as_ref()?.stats(gpu, way)
+    pub fn host_link_stats(&self, gpu: GpuId, direction: Direction) -> Option<LinkStats> {
+        self.host.as_ref()?.stats(gpu, direction)
     }
 
     /// Counters for a leaf's uplink, up and down; `None` without a tree.
@@ -244,14 +246,14 @@ impl<D: Contents> Fabric<D> {
     }
 
     /// Lane counters for one direction on a GPU's link, up to `end`.
-    pub fn lane_stats(&self, gpu: GpuId, way: Way, end: Ps) -> LaneStats {
+    pub fn lane_stats(&self, gpu: GpuId, direction: Direction, end: Ps) -> LaneStats {
         match &self.links {
             None | Some(FabricLinks::Fixed(_)) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
-            Some(FabricLinks::Turning(turning)) => turning.links[usize::from(gpu.0)].lane_stats(way, end),
+            Some(FabricLinks::Turning(turning)) => turning.links[usize::from(gpu.0)].lane_stats(direction, end),
         }
     }
 
-    /// Recorded activity of the links, by GPU and [`Way`], if requested.
+    /// Recorded activity of the links, by GPU and [`Direction`], if requested.
     pub fn timeline(&self) -> Option<&[[LinkTimeline; 2]]> {
         self.timeline.as_deref()
     }
@@ -273,15 +275,22 @@ impl<D: Contents> TurningLinks<D> {
         }
     }
 
-    fn push(&mut self, gpu: GpuId, way: Way, what: (Route, Packet<D>), layout: Layout, out: &mut Out<'_, D>) {
+    fn push(
+        &mut self,
+        gpu: GpuId,
+        direction: Direction,
+        what: (Route, Packet<D>),
+        layout: ComponentLayout,
+        out: &mut Out<'_, D>,
+    ) {
         let (bytes, traffic) = (Bytes(u64::from(what.0.bytes)), what.1.facts().traffic);
-        if let Some(at) = self.links[usize::from(gpu.0)].push(out.now(), way, what, traffic, bytes) {
+        if let Some(at) = self.links[usize::from(gpu.0)].push(out.now(), direction, what, traffic, bytes) {
             let id = layout.switch();
-            out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, way }));
+            out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, direction }));
         }
     }
 
-    fn launch(&mut self, layout: Layout, out: &mut Out<'_, D>) {
+    fn launch(&mut self, layout: ComponentLayout, out: &mut Out<'_, D>) {
         self.launches += 1;
         self.kernel = Some((self.launches, out.now()));
         self.sampling = false;
@@ -291,7 +300,7 @@ impl<D: Contents> TurningLinks<D> {
 
     /// Schedules the end of the current sample, when the first packet after a pause arrives.
     #[inline]
-    fn wake(&mut self, layout: Layout, out: &mut Out<'_, D>) {
+    fn wake(&mut self, layout: ComponentLayout, out: &mut Out<'_, D>) {
         if self.sampling {
             return;
         }
@@ -302,13 +311,13 @@ impl<D: Contents> TurningLinks<D> {
         self.next_sample(launch, began + passed, layout, out);
     }
 
-    fn next_sample(&mut self, launch: u32, from: Ps, layout: Layout, out: &mut Out<'_, D>) {
+    fn next_sample(&mut self, launch: u32, from: Ps, layout: ComponentLayout, out: &mut Out<'_, D>) {
         self.sampling = true;
         let id = layout.switch();
         out.send(from + self.sample_time, id, id, Message::Link(LinkEvent::Sample { launch }));
     }
 
-    fn sample(&mut self, launch: u32, layout: Layout, out: &mut Out<'_, D>) {
+    fn sample(&mut self, launch: u32, layout: ComponentLayout, out: &mut Out<'_, D>) {
         let now = out.now();
         if self.kernel.is_none_or(|(current, _)| current != launch) {
             return;
@@ -325,7 +334,7 @@ impl<D: Contents> TurningLinks<D> {
 }
 
 /// Schedules the end of lane turns, by GPU.
-fn turn<D: Contents>(turned: Vec<Option<Ps>>, layout: Layout, out: &mut Out<'_, D>) {
+fn turn<D: Contents>(turned: Vec<Option<Ps>>, layout: ComponentLayout, out: &mut Out<'_, D>) {
     let id = layout.switch();
     for (gpu, at) in turned.into_iter().enumerate() {
         if let Some(at) = at {

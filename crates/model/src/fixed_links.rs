@@ -7,7 +7,7 @@ use crate::pairs::Pairs;
 use crate::shared_bus::{LinkCrossing, SharedBus, SharedBusConfig};
 use crate::switch::{Switch, SwitchConfig};
 use crate::tree::Tree;
-use crate::turning_link::Way;
+use crate::turning_link::Direction;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::FabricShape;
 use tombolo_types::{Bytes, GpuId, Ps};
@@ -32,7 +32,7 @@ pub enum FixedLinks {
 
 impl FixedLinks {
     /// Idle links between the GPUs in `machine`, with `host` as an additional GPU if the host belongs to the fabric.
-    /// `None` for a single switch, modelled by [`crate::gpu_way`].
+    /// `None` for a single switch, modelled by [`crate::gpu_port`].
     pub fn new(machine: &MachineConfig, host: Option<GpuId>) -> Option<FixedLinks> {
         let SwitchConfig { ports, rate, flit, crossing } = convert::switch(machine);
         let members = ports + u32::from(host.is_some());
@@ -66,12 +66,12 @@ impl FixedLinks {
     }
 
     /// Counters for one direction on a GPU's link, or on the host's link.
-    pub fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
-        match (self, way) {
-            (FixedLinks::Tree { ports, .. }, Way::Out) => *ports[usize::from(gpu.0)].stats(),
-            (FixedLinks::Tree { switch, .. }, Way::In) => switch.stats(gpu).left,
-            (FixedLinks::Shared(medium), _) => medium.stats(gpu, way),
-            (FixedLinks::Pairs(pairs), _) => pairs.stats(gpu, way),
+    pub fn stats(&self, gpu: GpuId, direction: Direction) -> LinkStats {
+        match (self, direction) {
+            (FixedLinks::Tree { ports, .. }, Direction::Out) => *ports[usize::from(gpu.0)].stats(),
+            (FixedLinks::Tree { switch, .. }, Direction::In) => switch.stats(gpu).left,
+            (FixedLinks::Shared(medium), _) => medium.stats(gpu, direction),
+            (FixedLinks::Pairs(pairs), _) => pairs.stats(gpu, direction),
         }
     }
 
@@ -86,7 +86,7 @@ impl FixedLinks {
     /// Counters for a shared medium, towards its root and away; `None` without such a medium.
     pub fn medium_stats(&self) -> Option<[LinkStats; 2]> {
         match self {
-            FixedLinks::Shared(medium) => Some(medium.ways()),
+            FixedLinks::Shared(medium) => Some(medium.direction_stats()),
             FixedLinks::Tree { .. } | FixedLinks::Pairs(_) => None,
         }
     }
@@ -125,7 +125,10 @@ mod tests {
             let to_host: Vec<(u8, u8)> = (0..gpus).map(|gpu| (gpu, gpus)).collect();
             let last = streams(&mut links, &to_host).last().copied();
             assert_eq!(last, Some(Ps(10_000_000 * u64::from(gpus))), "{name}: 160 KB of each at 16 GB/s in all");
-            assert_eq!(links.medium_stats().map(|ways| ways[0].bytes()), Some(Bytes(160_000 * u64::from(gpus))));
+            assert_eq!(
+                links.medium_stats().map(|directions| directions[0].bytes()),
+                Some(Bytes(160_000 * u64::from(gpus)))
+            );
         }
     }
 

@@ -6,7 +6,7 @@
 //! undo an earlier store.
 //!
 //! Each launch numbers flags anew. Copies of pages and blocks may be in transit while a kernel ends and another begins
-//! in the slot. The accompanying flags therefore carry a launch number ([`Shown`]).
+//! in the slot. The accompanying flags therefore carry a launch number ([`VisibleFlag`]).
 
 use crate::kernel_slot::{KernelSlot, entry};
 use crate::message::Flag;
@@ -60,14 +60,14 @@ impl FlagSet {
 
 /// A flag shown by a line, in transit to another module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct VisibleFlag {
     line: Line,
     flag: Flag,
     /// Launch number within the program.
     launch: u32,
 }
 
-impl Shown {
+impl VisibleFlag {
     /// The line showing the flag.
     pub fn line(&self) -> Line {
         self.line
@@ -90,7 +90,7 @@ pub struct Flags {
 struct LineFlags {
     events: Vec<Flag>,
     /// Number of events already reported, for each module.
-    told: Vec<(ModuleId, usize)>,
+    reported: Vec<(ModuleId, usize)>,
 }
 
 impl Flags {
@@ -127,9 +127,9 @@ impl Flags {
     }
 
     /// All events on a line, to accompany a copy.
-    pub fn shown(&self, line: Line) -> impl Iterator<Item = Shown> + '_ {
+    pub fn shown(&self, line: Line) -> impl Iterator<Item = VisibleFlag> + '_ {
         let events = self.by_line.get(&line).map(|line| &line.events[..]).unwrap_or_default();
-        events.iter().map(move |&flag| Shown { line, flag, launch: self.launch(flag.kernel()) })
+        events.iter().map(move |&flag| VisibleFlag { line, flag, launch: self.launch(flag.kernel()) })
     }
 
     fn launch(&self, kernel: KernelSlot) -> u32 {
@@ -138,7 +138,7 @@ impl Flags {
 
     /// Records an event shown by an arriving copy. An event from an older launch in this slot belongs to an ended
     /// kernel and is dropped. An event from a newer launch also begins this launch at the receiver.
-    pub fn learn_shown(&mut self, Shown { line, flag, launch }: Shown) {
+    pub fn learn_shown(&mut self, VisibleFlag { line, flag, launch }: VisibleFlag) {
         let kernel = flag.kernel();
         if launch > self.launch(kernel) {
             self.begin(kernel, launch);
@@ -151,7 +151,7 @@ impl Flags {
     /// Events on `line` that a copy leaving now brings to `module` for the first time. Each module receives each event
     /// of a line only once.
     pub fn news(&mut self, line: Line, module: ModuleId) -> Vec<Flag> {
-        let Some(LineFlags { events, told }) = self.by_line.get_mut(&line) else { return Vec::new() };
+        let Some(LineFlags { events, reported: told }) = self.by_line.get_mut(&line) else { return Vec::new() };
         let index = told.iter().position(|&(other, _)| other == module).unwrap_or_else(|| {
             told.push((module, 0));
             told.len() - 1
@@ -178,7 +178,7 @@ impl Flags {
 impl LineFlags {
     fn forget(&mut self, kernel: KernelSlot) {
         let is_kept = |flag: &Flag| flag.kernel() != kernel;
-        for (_, told) in &mut self.told {
+        for (_, told) in &mut self.reported {
             *told = self.events[..*told].iter().filter(|flag| is_kept(flag)).count();
         }
         self.events.retain(is_kept);
@@ -251,7 +251,7 @@ mod tests {
     fn a_copy_that_was_on_its_way_as_a_kernel_began_shows_no_flag_of_the_one_before() {
         let (mut old, mut new) = (Flags::default(), Flags::default());
         old.learn(Line(1), Flag(7));
-        let on_its_way: Vec<Shown> = old.shown(Line(1)).collect();
+        let on_its_way: Vec<VisibleFlag> = old.shown(Line(1)).collect();
         new.begin(KernelSlot(0), 1);
         on_its_way.into_iter().for_each(|shown| new.learn_shown(shown));
         assert!(!new.knows(Flag(7)) && new.is_empty());

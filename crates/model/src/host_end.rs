@@ -4,7 +4,7 @@
 //! links does not use the GPUs' fabric at all.
 
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
-use crate::turning_link::Way;
+use crate::turning_link::Direction;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::coherent_host::{HostLinkConfig, HostPath};
 use tombolo_types::{Bytes, GpuId, Ps};
@@ -13,7 +13,7 @@ use tombolo_types::{Bytes, GpuId, Ps};
 #[derive(Clone, Debug)]
 pub struct HostEnd {
     id: GpuId,
-    /// Links by GPU and [`Way`], out of the GPU and in, if the GPUs have their own links to the host.
+    /// Links by GPU and [`Direction`], out of the GPU and in, if the GPUs have their own links to the host.
     own: Option<Vec<[Link; 2]>>,
     /// Total one-way latency between the host and a GPU's port.
     latency: Ps,
@@ -55,18 +55,18 @@ impl HostEnd {
     /// Calls must be in `now` order.
     #[inline]
     pub fn send(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Option<Ps> {
-        let (gpu, way) = match ends {
-            (from, to) if to == self.id => (from, Way::Out),
-            (from, to) if from == self.id => (to, Way::In),
+        let (gpu, direction) = match ends {
+            (from, to) if to == self.id => (from, Direction::Out),
+            (from, to) if from == self.id => (to, Direction::In),
             _ => return None,
         };
-        let link = &mut self.own.as_mut()?[usize::from(gpu.0)][way as usize];
+        let link = &mut self.own.as_mut()?[usize::from(gpu.0)][direction as usize];
         Some(link.send(now, traffic, bytes))
     }
 
     /// Counters for one direction on a GPU's own host link, if present.
-    pub fn stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
-        Some(*self.own.as_ref()?[usize::from(gpu.0)][way as usize].stats())
+    pub fn stats(&self, gpu: GpuId, direction: Direction) -> Option<LinkStats> {
+        Some(*self.own.as_ref()?[usize::from(gpu.0)][direction as usize].stats())
     }
 }
 
@@ -88,11 +88,11 @@ mod tests {
         assert_eq!((host.id(), host.is_in_fabric(), host.latency()), (GpuId(8), false, Ps::from_ns(235)));
         let mut ends = Vec::new();
         for _ in 0..630 {
-            let ways = (0..8).flat_map(|gpu| [(GpuId(gpu), GpuId(8)), (GpuId(8), GpuId(gpu))]);
-            ends = ways.filter_map(|ends| host.send(Ps::ZERO, ends, DATA, Bytes(100))).collect();
+            let pairs = (0..8).flat_map(|gpu| [(GpuId(gpu), GpuId(8)), (GpuId(8), GpuId(gpu))]);
+            ends = pairs.filter_map(|ends| host.send(Ps::ZERO, ends, DATA, Bytes(100))).collect();
         }
         assert_eq!(ends, [Ps(1_000_000); 16], "63 KB at 63 GB/s, sixteen times side by side");
-        assert_eq!(host.stats(GpuId(2), Way::In).map(|way| way.bytes()), Some(Bytes(63_000)));
+        assert_eq!(host.stats(GpuId(2), Direction::In).map(|direction| direction.bytes()), Some(Bytes(63_000)));
     }
 
     #[test]
@@ -108,6 +108,6 @@ mod tests {
         let mut host = end("umh-2-pcie");
         assert_eq!((host.id(), host.is_in_fabric(), host.latency()), (GpuId(2), true, Ps::from_ns(235)));
         assert_eq!(host.send(Ps::ZERO, (GpuId(0), GpuId(2)), DATA, Bytes(100)), None);
-        assert_eq!(host.stats(GpuId(0), Way::Out), None);
+        assert_eq!(host.stats(GpuId(0), Direction::Out), None);
     }
 }

@@ -8,7 +8,7 @@ pub struct KernelSlot(pub u8);
 impl KernelSlot {
     /// Maximum number of concurrent commands. Source: CUDA C++ Programming Guide, `CUDA_DEVICE_MAX_CONNECTIONS`: at
     /// most 32 hardware queues.
-    pub const MOST: u8 = 32;
+    pub const MAX: u8 = 32;
 
     /// The slot as an index.
     #[inline]

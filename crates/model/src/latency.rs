@@ -1,12 +1,12 @@
 //! Latency of loads, by server and by path segment. Recording observes a run and decides nothing. Loads are followed if
-//! the line contents allow it ([`Contents::FOLLOWS`](crate::watch::Contents::FOLLOWS)) and the run requests it
-//! ([`crate::site::Site::wires`]). In all other runs, messages carry no notes ([`Note`]).
+//! the line contents allow it ([`Contents::FOLLOWS`](crate::value_probe::Contents::FOLLOWS)) and the run requests it
+//! ([`crate::module_config::ModuleConfig::unloaded_latencies`]). In all other runs, messages carry no notes ([`Note`]).
 //!
 //! A load is a line transaction for a load or a poll, from the event at the SM to the event with the bytes. The total
 //! time is divided into [`Leg`]s. No component follows a load along its path: each replier records the time spent in
-//! and below the replier ([`Inside`], and the links below), and the requester knows the request's departure. The
-//! difference is link time: the zero-load trip ([`crate::wires`]) counts towards the wire, the rest towards the queue.
-//! An SM computes crossbar time likewise. Messages carry picoseconds in 32 bits, packets in fewer ([`Packed`]); a
+//! and below the replier ([`ModuleLatency`], and the links below), and the requester knows the request's departure. The
+//! difference is link time: the zero-load trip ([`crate::unloaded_latency`]) counts towards the wire, the rest towards the queue.
+//! An SM computes crossbar time likewise. Messages carry picoseconds in 32 bits, packets in fewer ([`PackedLatency`]); a
 //! truncated leg adds to the link queue.
 //!
 //! - A load that joins a miss, at an L1 or at a slice, gets the miss's legs in proportion to its waiting time.
@@ -17,12 +17,12 @@
 use tombolo_types::Ps;
 
 /// A value noted in a message.
-pub trait Noted: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send {}
+pub trait NoteValue: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send {}
 
-impl<T: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send> Noted for T {}
+impl<T: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send> NoteValue for T {}
 
 /// Slot for a `T` in a message, read only by components that follow loads.
-pub trait Note<T>: Noted {
+pub trait Note<T>: NoteValue {
     /// Records the value.
     fn of(noted: T) -> Self;
 
@@ -30,7 +30,7 @@ pub trait Note<T>: Noted {
     fn read(self) -> T;
 }
 
-impl<T: Noted> Note<T> for () {
+impl<T: NoteValue> Note<T> for () {
     #[inline]
     fn of(_: T) {}
 
@@ -42,12 +42,12 @@ impl<T: Noted> Note<T> for () {
 
 /// A note with a stored value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kept<T>(T);
+pub struct StoredNote<T>(T);
 
-impl<T: Noted> Note<T> for Kept<T> {
+impl<T: NoteValue> Note<T> for StoredNote<T> {
     #[inline]
-    fn of(noted: T) -> Kept<T> {
-        Kept(noted)
+    fn of(noted: T) -> StoredNote<T> {
+        StoredNote(noted)
     }
 
     #[inline]
@@ -90,7 +90,7 @@ pub fn short(time: Ps) -> u32 {
 /// Server of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Served {
+pub enum LoadServer {
     /// The SM's own L1.
     L1,
     /// The L2 in the SM's module.
@@ -105,19 +105,20 @@ pub enum Served {
     Dram,
 }
 
-impl Served {
+impl LoadServer {
     /// All servers, in the order of their names in a record.
-    pub const ALL: [Served; 6] = [Served::L1, Served::OwnL2, Served::Module, Served::Gpu, Served::Host, Served::Dram];
+    pub const ALL: [LoadServer; 6] =
+        [LoadServer::L1, LoadServer::OwnL2, LoadServer::Module, LoadServer::Gpu, LoadServer::Host, LoadServer::Dram];
 
     /// Name in a run's digest.
     pub const fn name(self) -> &'static str {
         match self {
-            Served::L1 => "L1",
-            Served::OwnL2 => "OwnL2",
-            Served::Module => "Module",
-            Served::Gpu => "Gpu",
-            Served::Host => "Host",
-            Served::Dram => "Dram",
+            LoadServer::L1 => "L1",
+            LoadServer::OwnL2 => "OwnL2",
+            LoadServer::Module => "Module",
+            LoadServer::Gpu => "Gpu",
+            LoadServer::Host => "Host",
+            LoadServer::Dram => "Dram",
         }
     }
 }
@@ -166,7 +167,7 @@ pub type Legs = [u32; Leg::ALL.len()];
 
 /// Load time spent inside modules, below the SM's crossbar, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Inside {
+pub struct ModuleLatency {
     /// See [`Leg::SliceQueue`].
     pub slice_queue: u32,
     /// See [`Leg::Slice`].
@@ -177,20 +178,20 @@ pub struct Inside {
     pub bank: u32,
 }
 
-impl Inside {
+impl ModuleLatency {
     /// Splits time in a slice into `idle`, the time without waiting, and queueing.
     #[inline]
-    pub fn slice(time: Ps, idle: Ps) -> Inside {
+    pub fn slice(time: Ps, idle: Ps) -> ModuleLatency {
         let (time, idle) = (short(time), short(idle));
         let slice = time.min(idle);
-        Inside { slice, slice_queue: time - slice, ..Inside::default() }
+        ModuleLatency { slice, slice_queue: time - slice, ..ModuleLatency::default() }
     }
 
     /// Sum with another part inside modules.
     #[inline]
     #[must_use]
-    pub fn and(self, other: Inside) -> Inside {
-        Inside {
+    pub fn and(self, other: ModuleLatency) -> ModuleLatency {
+        ModuleLatency {
             slice_queue: self.slice_queue.saturating_add(other.slice_queue),
             slice: self.slice.saturating_add(other.slice),
             dram_queue: self.dram_queue.saturating_add(other.dram_queue),
@@ -201,39 +202,39 @@ impl Inside {
     /// Total time.
     #[inline]
     pub fn sum(self) -> u32 {
-        let Inside { slice_queue, slice, dram_queue, bank } = self;
+        let ModuleLatency { slice_queue, slice, dram_queue, bank } = self;
         slice_queue.saturating_add(slice).saturating_add(dram_queue).saturating_add(bank)
     }
 }
 
-/// [`Inside`] in the form carried by packets: waits up to 268 us, and zero-load times up to 1 us. Larger values are
+/// [`ModuleLatency`] in the form carried by packets: waits up to 268 us, and zero-load times up to 1 us. Larger values are
 /// clamped to the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packed([u32; 3]);
+pub struct PackedLatency([u32; 3]);
 
-/// Bits per wait in a word of [`Packed`].
+/// Bits per wait in a word of [`PackedLatency`].
 const WAIT_BITS: u32 = 28;
 
-/// Low bits per zero-load time in the last word of [`Packed`]; their high bits lie above the waits.
+/// Low bits per zero-load time in the last word of [`PackedLatency`]; their high bits lie above the waits.
 const LOW_BITS: u32 = 16;
 
-impl From<Inside> for Packed {
+impl From<ModuleLatency> for PackedLatency {
     #[inline]
-    fn from(Inside { slice_queue, slice, dram_queue, bank }: Inside) -> Packed {
+    fn from(ModuleLatency { slice_queue, slice, dram_queue, bank }: ModuleLatency) -> PackedLatency {
         let wait = |time: u32| time.min((1 << WAIT_BITS) - 1);
         let [slice, bank] = [slice, bank].map(|time| time.min((1 << (LOW_BITS + u32::BITS - WAIT_BITS)) - 1));
         let word = |queue: u32, time: u32| wait(queue) | (time >> LOW_BITS) << WAIT_BITS;
         let low = (slice & ((1 << LOW_BITS) - 1)) | bank << LOW_BITS;
-        Packed([word(slice_queue, slice), word(dram_queue, bank), low])
+        PackedLatency([word(slice_queue, slice), word(dram_queue, bank), low])
     }
 }
 
-impl From<Packed> for Inside {
+impl From<PackedLatency> for ModuleLatency {
     #[inline]
-    fn from(Packed([slices, memory, low]): Packed) -> Inside {
+    fn from(PackedLatency([slices, memory, low]): PackedLatency) -> ModuleLatency {
         let wait = |word: u32| word & ((1 << WAIT_BITS) - 1);
         let high = |word: u32| (word >> WAIT_BITS) << LOW_BITS;
-        Inside {
+        ModuleLatency {
             slice_queue: wait(slices),
             slice: high(slices) | low & ((1 << LOW_BITS) - 1),
             dram_queue: wait(memory),
@@ -244,14 +245,14 @@ impl From<Packed> for Inside {
 
 /// Time spent below a slice that has requested bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Below {
+pub struct LatencyBelow {
     /// Time inside modules.
-    pub inside: Inside,
+    pub inside: ModuleLatency,
     /// Time on links, including waits.
     pub link: u32,
 }
 
-impl Below {
+impl LatencyBelow {
     /// Total time.
     #[inline]
     pub fn sum(self) -> u32 {
@@ -261,23 +262,23 @@ impl Below {
     /// Share of this time for a load that waited only for `part` of the total.
     #[inline]
     #[must_use]
-    pub fn share(self, part: u32) -> Below {
+    pub fn share(self, part: u32) -> LatencyBelow {
         let whole = self.sum();
         if part >= whole {
             return self;
         }
-        let Below { inside: Inside { slice_queue, slice, dram_queue, bank }, link } = self;
+        let LatencyBelow { inside: ModuleLatency { slice_queue, slice, dram_queue, bank }, link } = self;
         let parts = share([slice_queue, slice, link, dram_queue, bank], part.into(), whole);
         let [slice_queue, slice, link, dram_queue, bank] = parts.map(|time| time as u32);
-        Below { inside: Inside { slice_queue, slice, dram_queue, bank }, link }
+        LatencyBelow { inside: ModuleLatency { slice_queue, slice, dram_queue, bank }, link }
     }
 }
 
 /// Load time between the request's arrival at a slice and the reply's arrival at the SM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answered {
+pub struct ReplyLatency {
     /// Time inside modules.
-    pub inside: Inside,
+    pub inside: ModuleLatency,
     /// See [`Leg::LinkQueue`].
     pub link_queue: u32,
     /// See [`Leg::LinkWire`].
@@ -286,12 +287,12 @@ pub struct Answered {
     pub crossbar: u32,
 }
 
-impl Answered {
+impl ReplyLatency {
     /// Time below a slice, with `wire` for the zero-load trip on the links.
     #[inline]
-    pub fn new(Below { inside, link }: Below, wire: u32) -> Answered {
+    pub fn new(LatencyBelow { inside, link }: LatencyBelow, wire: u32) -> ReplyLatency {
         let link_wire = link.min(wire);
-        Answered { inside, link_queue: link - link_wire, link_wire, crossbar: 0 }
+        ReplyLatency { inside, link_queue: link - link_wire, link_wire, crossbar: 0 }
     }
 
     /// Total time.
@@ -424,25 +425,25 @@ impl Loads {
 
 /// Loads from a module's SMs, indexed by the kind of server that answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Latencies([Loads; Served::ALL.len()]);
+pub struct Latencies([Loads; LoadServer::ALL.len()]);
 
 impl Latencies {
     /// Adds a load's total time, in picoseconds. Its legs are added separately.
     #[inline]
-    pub fn add(&mut self, served: Served, time: u64) {
+    pub fn add(&mut self, served: LoadServer, time: u64) {
         self.0[served as usize].add(time);
     }
 
     /// Adds the legs for counted loads.
     #[inline]
-    pub fn add_legs(&mut self, served: Served, legs: [u64; Leg::ALL.len()]) {
+    pub fn add_legs(&mut self, served: LoadServer, legs: [u64; Leg::ALL.len()]) {
         self.0[served as usize].legs.iter_mut().zip(legs).for_each(|(leg, more)| *leg += more);
     }
 
     /// Adds an L1 hit that took `l1` after a translation wait of `tlb`, both in picoseconds.
     #[inline]
     pub fn add_hit(&mut self, tlb: u64, l1: u64) {
-        let loads = &mut self.0[Served::L1 as usize];
+        let loads = &mut self.0[LoadServer::L1 as usize];
         loads.add(tlb + l1);
         loads.legs[Leg::Tlb as usize] += tlb;
         loads.legs[Leg::L1 as usize] += l1;
@@ -454,7 +455,7 @@ impl Latencies {
     }
 
     /// Loads served by one kind of server.
-    pub fn of(&self, served: Served) -> &Loads {
+    pub fn of(&self, served: LoadServer) -> &Loads {
         &self.0[served as usize]
     }
 }
@@ -504,14 +505,15 @@ mod tests {
 
     #[test]
     fn packets_carry_times_as_they_are_up_to_what_they_have_room_for() {
-        let there_and_back = |inside: Inside| Inside::from(Packed::from(inside));
+        let there_and_back = |inside: ModuleLatency| ModuleLatency::from(PackedLatency::from(inside));
         for (slice_queue, slice, dram_queue, bank) in [(0, 0, 0, 0), (1, 65_536, 3, 4), (1 << 27, 7, 12, 1_048_575)] {
-            let inside = Inside { slice_queue, slice, dram_queue, bank };
+            let inside = ModuleLatency { slice_queue, slice, dram_queue, bank };
             assert_eq!(there_and_back(inside), inside);
         }
-        let longest = there_and_back(Inside { slice_queue: u32::MAX, slice: u32::MAX, dram_queue: 0, bank: 1 << 20 });
+        let longest =
+            there_and_back(ModuleLatency { slice_queue: u32::MAX, slice: u32::MAX, dram_queue: 0, bank: 1 << 20 });
         let (wait, other) = ((1 << 28) - 1, (1 << 20) - 1);
-        assert_eq!(longest, Inside { slice_queue: wait, slice: other, dram_queue: 0, bank: other });
+        assert_eq!(longest, ModuleLatency { slice_queue: wait, slice: other, dram_queue: 0, bank: other });
     }
 
     #[test]
@@ -522,7 +524,7 @@ mod tests {
 
     #[test]
     fn classes_and_legs_are_listed_once_each_in_their_order() {
-        assert!(Served::ALL.into_iter().enumerate().all(|(index, served)| served as usize == index));
+        assert!(LoadServer::ALL.into_iter().enumerate().all(|(index, served)| served as usize == index));
         assert!(Leg::ALL.into_iter().enumerate().all(|(index, leg)| leg as usize == index));
     }
 }

@@ -5,12 +5,12 @@
 //! A coherent host is an additional module in a separate GPU: the last-level cache is an L2, and the core takes the
 //! position of SM 0.
 
-use crate::turning_link::Way;
+use crate::turning_link::Direction;
 use tombolo_types::{ComponentId, GpuId, ModuleId, SmId};
 
 /// Numbering for the components in a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct ComponentLayout {
     /// Number of modules in all GPUs together.
     pub modules: u8,
     /// Set if the host is one more module.
@@ -19,9 +19,9 @@ pub struct Layout {
     pub sms: u16,
     /// Maximum L2 slice count per module.
     pub slices: u16,
-    /// GPUs whose output and input ports are components ([`crate::gpu_way`]), counting a host in the same fabric. Zero
+    /// GPUs whose output and input ports are components ([`crate::gpu_port`]), counting a host in the same fabric. Zero
     /// if a single component joins the GPUs.
-    pub ways: u8,
+    pub gpu_ports: u8,
 }
 
 /// A component inside a module.
@@ -39,20 +39,20 @@ pub enum Unit {
 
 /// A component's identity in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ComponentKind {
     /// Part of a module.
     Module(ModuleId, Unit),
     /// Connection between the GPUs, if modelled by a single component, and a host's separate links.
     Switch,
     /// A port of a GPU, output or input.
-    Way(GpuId, Way),
+    GpuPort(GpuId, Direction),
     /// The command processor.
     CommandProcessor,
     /// The driver, which serves faults.
     Driver,
 }
 
-impl Layout {
+impl ComponentLayout {
     /// Number of components per module.
     pub fn stride(self) -> u16 {
         self.sms + self.slices + 2
@@ -75,7 +75,7 @@ impl Layout {
 
     /// Total number of components.
     pub fn count(self) -> usize {
-        usize::from(self.beside()) + 3 + 2 * usize::from(self.ways)
+        usize::from(self.beside()) + 3 + 2 * usize::from(self.gpu_ports)
     }
 
     /// First component number in a module, its SM 0.
@@ -103,9 +103,9 @@ impl Layout {
         ComponentId(self.base(module) + self.sms + self.slices + 1)
     }
 
-    /// Id for a GPU's port, among the [`Layout::ways`] GPUs.
-    pub fn way(self, gpu: GpuId, way: Way) -> ComponentId {
-        ComponentId(self.beside() + 3 + 2 * u16::from(gpu.0) + way as u16)
+    /// Id for a GPU's port, among the [`ComponentLayout::gpu_ports`] GPUs.
+    pub fn gpu_port(self, gpu: GpuId, direction: Direction) -> ComponentId {
+        ComponentId(self.beside() + 3 + 2 * u16::from(gpu.0) + direction as u16)
     }
 
     /// Id of the switch.
@@ -124,18 +124,18 @@ impl Layout {
     }
 
     /// Identity of a component.
-    pub fn place(self, component: ComponentId) -> Place {
+    pub fn kind(self, component: ComponentId) -> ComponentKind {
         if component == self.switch() {
-            return Place::Switch;
+            return ComponentKind::Switch;
         }
         if component == self.command_processor() {
-            return Place::CommandProcessor;
+            return ComponentKind::CommandProcessor;
         }
         if component == self.driver() {
-            return Place::Driver;
+            return ComponentKind::Driver;
         }
         if let Some(index) = component.0.checked_sub(self.beside() + 3) {
-            return Place::Way(GpuId((index / 2) as u8), Way::BOTH[usize::from(index % 2)]);
+            return ComponentKind::GpuPort(GpuId((index / 2) as u8), Direction::BOTH[usize::from(index % 2)]);
         }
         let (module, within) = (component.0 / self.stride(), component.0 % self.stride());
         let unit = match within.checked_sub(self.sms) {
@@ -144,12 +144,12 @@ impl Layout {
             Some(slice) if slice == self.slices => Unit::Controller,
             Some(_) => Unit::CopyEngine,
         };
-        Place::Module(ModuleId(module as u8), unit)
+        ComponentKind::Module(ModuleId(module as u8), unit)
     }
 
     /// Identity for each component, indexed by id.
-    pub fn places(self) -> Vec<Place> {
-        (0..self.count() as u16).map(|id| self.place(ComponentId(id))).collect()
+    pub fn kinds(self) -> Vec<ComponentKind> {
+        (0..self.count() as u16).map(|id| self.kind(ComponentId(id))).collect()
     }
 }
 
@@ -158,25 +158,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_names_one_place() {
+    fn every_id_names_one_component() {
         for host in [false, true] {
-            for ways in [0, 4] {
-                names_one_place(Layout { modules: 3, host, sms: 4, slices: 2, ways });
+            for gpu_ports in [0, 4] {
+                names_one_component(ComponentLayout { modules: 3, host, sms: 4, slices: 2, gpu_ports });
             }
         }
     }
 
-    fn names_one_place(layout: Layout) {
-        for (id, place) in (0..).map(ComponentId).zip(layout.places()) {
+    fn names_one_component(layout: ComponentLayout) {
+        for (id, place) in (0..).map(ComponentId).zip(layout.kinds()) {
             let back = match place {
-                Place::Module(module, Unit::Sm(sm)) => layout.sm(module, sm),
-                Place::Module(module, Unit::Slice(slice)) => layout.slice(module, slice),
-                Place::Module(module, Unit::Controller) => layout.controller(module),
-                Place::Module(module, Unit::CopyEngine) => layout.copy_engine(module),
-                Place::Switch => layout.switch(),
-                Place::Way(gpu, way) => layout.way(gpu, way),
-                Place::CommandProcessor => layout.command_processor(),
-                Place::Driver => layout.driver(),
+                ComponentKind::Module(module, Unit::Sm(sm)) => layout.sm(module, sm),
+                ComponentKind::Module(module, Unit::Slice(slice)) => layout.slice(module, slice),
+                ComponentKind::Module(module, Unit::Controller) => layout.controller(module),
+                ComponentKind::Module(module, Unit::CopyEngine) => layout.copy_engine(module),
+                ComponentKind::Switch => layout.switch(),
+                ComponentKind::GpuPort(gpu, direction) => layout.gpu_port(gpu, direction),
+                ComponentKind::CommandProcessor => layout.command_processor(),
+                ComponentKind::Driver => layout.driver(),
             };
             assert_eq!(back, id);
         }

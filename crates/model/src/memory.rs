@@ -1,11 +1,11 @@
 //! A module's memory, split by slice group: DRAM, an optional cache in front, and line contents.
 
 use crate::departure::Departure;
-use crate::dram::{Asked, Dram, DramConfig, DramStats};
+use crate::dram::{AccessTiming, Dram, DramConfig, DramStats};
 use crate::group::GroupIndex;
-use crate::latency::{Inside, short};
+use crate::latency::{ModuleLatency, short};
 use crate::memory_cache::{MemoryCache, MemoryCacheConfig, MemoryCacheStats};
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps};
 
@@ -30,12 +30,12 @@ pub struct MemoryRead {
 }
 
 impl MemoryRead {
-    /// Latency since the request at `asked`, split into queueing and access time.
+    /// Latency since the request at `requested`, split into queueing and access time.
     #[inline]
-    pub fn time(self, asked: Ps) -> Inside {
-        let (whole, queued) = (short(self.done.saturating_sub(asked)), short(self.queued));
+    pub fn time(self, requested: Ps) -> ModuleLatency {
+        let (whole, queued) = (short(self.done.saturating_sub(requested)), short(self.queued));
         let dram_queue = queued.min(whole);
-        Inside { dram_queue, bank: whole - dram_queue, ..Inside::default() }
+        ModuleLatency { dram_queue, bank: whole - dram_queue, ..ModuleLatency::default() }
     }
 }
 
@@ -67,8 +67,8 @@ impl<D: Contents> Memory<D> {
         match &mut self.cache {
             Some(cache) => cache.read(now, departs, (line, mask), &mut self.dram),
             None => {
-                let asked = Asked { now, ready: departs.time() };
-                let (done, queued) = self.dram.read_behind(asked, line, bytes);
+                let timing = AccessTiming { issued: now, ready: departs.time() };
+                let (done, queued) = self.dram.read_behind(timing, line, bytes);
                 MemoryRead { done: done + self.latency, queued }
             }
         }
@@ -78,7 +78,7 @@ impl<D: Contents> Memory<D> {
     pub fn store(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> Ps {
         match &mut self.cache {
             Some(cache) => cache.write(now, departs, (line, mask), &mut self.dram),
-            None => self.dram.write(Asked { now, ready: departs.time() }, line, mask),
+            None => self.dram.write(AccessTiming { issued: now, ready: departs.time() }, line, mask),
         }
     }
 

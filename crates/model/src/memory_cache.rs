@@ -20,9 +20,9 @@
 //! Approximations: data from DRAM does not occupy the cache's port; a line evicted while in flight still serves its
 //! waiting requests.
 
-use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
+use crate::cache::{BulkClass, Cache, CacheConfig, IndexFunction, Replacement, Ways};
 use crate::departure::Departure;
-use crate::dram::{Asked, Dram};
+use crate::dram::{AccessTiming, Dram};
 use crate::group::GroupIndex;
 use crate::memory::MemoryRead;
 use tombolo_protocol::options::WritePolicy;
@@ -102,7 +102,7 @@ pub struct MemoryCache {
 impl MemoryCache {
     /// An empty cache.
     pub fn new(config: MemoryCacheConfig) -> MemoryCache {
-        MemoryCache::part(config, (config.sets, 1), Index::Hashed)
+        MemoryCache::part(config, (config.sets, 1), IndexFunction::Hashed)
     }
 
     /// An empty part of a module's cache, for one slice group; `config` describes the whole cache. Group shares of the
@@ -113,10 +113,10 @@ impl MemoryCache {
             return MemoryCache::new(config);
         }
         let sets = group.part(config.sets).max(1);
-        MemoryCache::part(config, (sets, group.groups.into()), Index::HashedWithinSlices)
+        MemoryCache::part(config, (sets, group.groups.into()), IndexFunction::HashedWithinSlices)
     }
 
-    fn part(config: MemoryCacheConfig, (sets, parts): (u32, u64), index: Index) -> MemoryCache {
+    fn part(config: MemoryCacheConfig, (sets, parts): (u32, u64), index: IndexFunction) -> MemoryCache {
         let shape = CacheConfig { sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed, index };
         let port = Serializer::new(Rate(config.rate.0 / parts));
         MemoryCache { config, lines: Cache::new(shape), port, parts, stats: MemoryCacheStats::default() }
@@ -135,7 +135,7 @@ impl MemoryCache {
         let out = self.pass(now, departs, mask).after(self.config.hit_latency).time();
         let queued = out.saturating_sub(alone);
         self.stats.reads += 1;
-        let (asked, held) = (Asked { now, ready: out }, self.lines.lookup(line).copied());
+        let (timing, held) = (AccessTiming { issued: now, ready: out }, self.lines.lookup(line).copied());
         match held {
             Some(MemoryCacheLine { stored, arrival }) if stored.contains(mask) || arrival <= out => {
                 self.stats.read_hits += 1;
@@ -146,15 +146,15 @@ impl MemoryCache {
                 MemoryRead { done: arrival, queued }
             }
             Some(MemoryCacheLine { stored, .. }) => {
-                let (arrival, behind) = self.read_dram(asked, (line, !stored), dram);
+                let (arrival, behind) = self.read_dram(timing, (line, !stored), dram);
                 *self.lines.peek_mut(line).expect("the line was just looked up") = MemoryCacheLine { stored, arrival };
                 MemoryRead { done: arrival, queued: queued + behind }
             }
             None => {
-                let (arrival, behind) = self.read_dram(asked, (line, Mask::ALL), dram);
+                let (arrival, behind) = self.read_dram(timing, (line, Mask::ALL), dram);
                 // The victim is written back when the miss leaves. A write-back at the fill would reserve DRAM banks
                 // ahead of all requests until then.
-                self.install(asked, line, MemoryCacheLine { stored: Mask::NONE, arrival }, dram);
+                self.install(timing, line, MemoryCacheLine { stored: Mask::NONE, arrival }, dram);
                 MemoryRead { done: arrival, queued: queued + behind }
             }
         }
@@ -165,18 +165,18 @@ impl MemoryCache {
     /// allocated.
     pub fn write(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> Ps {
         let taken = self.pass(now, departs, mask).time();
-        let asked = Asked { now, ready: taken };
+        let timing = AccessTiming { issued: now, ready: taken };
         self.stats.writes += 1;
         let placed = match self.lines.lookup(line) {
             Some(held) => {
                 held.stored |= mask;
                 taken
             }
-            None => self.install(asked, line, MemoryCacheLine { stored: mask, arrival: Ps::NEVER }, dram),
+            None => self.install(timing, line, MemoryCacheLine { stored: mask, arrival: Ps::NEVER }, dram),
         };
         match self.config.write {
             WritePolicy::Back => placed,
-            WritePolicy::Through => placed.max(dram.write(asked, line, mask)),
+            WritePolicy::Through => placed.max(dram.write(timing, line, mask)),
         }
     }
 
@@ -202,27 +202,27 @@ impl MemoryCache {
     }
 
     /// Reads bytes in a line from DRAM; returns the arrival time, and the wait for earlier accesses.
-    fn read_dram(&mut self, asked: Asked, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
+    fn read_dram(&mut self, timing: AccessTiming, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
         self.stats.read_misses += 1;
-        let (done, behind) = dram.read_behind(asked, line, self.bytes(mask));
+        let (done, behind) = dram.read_behind(timing, line, self.bytes(mask));
         (done + self.config.miss_latency, behind)
     }
 
     /// Allocates a line and evicts a victim if necessary; returns when DRAM has accepted the victim's dirty bytes, if
     /// there are any.
-    fn install(&mut self, asked: Asked, line: Line, held: MemoryCacheLine, dram: &mut Dram) -> Ps {
+    fn install(&mut self, timing: AccessTiming, line: Line, held: MemoryCacheLine, dram: &mut Dram) -> Ps {
         let inserted = self.lines.insert(line, BulkClass::new(0), held, Ways::ALL).expect("no line is pinned");
-        let Some(victim) = inserted.victim else { return asked.ready };
+        let Some(victim) = inserted.victim else { return timing.ready };
         self.stats.evictions += 1;
         let dirty = match self.config.write {
             WritePolicy::Back => victim.state.stored,
             WritePolicy::Through => Mask::NONE,
         };
         if dirty.is_empty() {
-            return asked.ready;
+            return timing.ready;
         }
         self.stats.write_backs += 1;
-        dram.write(asked, victim.line, dirty)
+        dram.write(timing, victim.line, dirty)
     }
 }
 
@@ -317,7 +317,7 @@ mod tests {
         [Line(1), Line(2)].into_iter().for_each(|line| cache.warm(line, true));
         assert!(read(&mut cache, Ps::from_ns(1000), Line(1 << 10), &mut dram) > Ps::from_ns(1500));
         assert_eq!(dram.stats().writes, 1);
-        assert!(dram.read(Asked::at(Ps::from_ns(1010)), Line(1 << 20), Bytes(128)) < Ps::from_ns(1200));
+        assert!(dram.read(AccessTiming::at(Ps::from_ns(1010)), Line(1 << 20), Bytes(128)) < Ps::from_ns(1200));
     }
 
     #[test]

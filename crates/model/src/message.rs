@@ -1,20 +1,20 @@
 //! Messages between components. Everything here is plain data, small enough to copy through queues.
 
-use crate::boundaries::{ExtentId, Lost};
+use crate::boundaries::{ExtentId, LostLines};
 use crate::cpu::HostWork;
 use crate::credits::Generation;
 use crate::kernel_slot::KernelSlot;
-use crate::latency::{Answered, Inside, Note, Stamp, short};
+use crate::latency::{ModuleLatency, Note, ReplyLatency, Stamp, short};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::{CopyName, Packet, Route};
 use crate::page_run::PageRun;
 use crate::posted::Drainer;
-use crate::turning_link::Way;
-use crate::watch::Contents;
+use crate::turning_link::Direction;
+use crate::value_probe::Contents;
 use tombolo_engine::Outbox;
 use tombolo_protocol::drain::Pool;
-use tombolo_protocol::paging::{Mapping, Wanted};
+use tombolo_protocol::paging::{AttemptedAccess, Mapping};
 use tombolo_protocol::{Action, Request};
 use tombolo_types::stream::Token;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Ps, Scope, SmId};
@@ -24,7 +24,7 @@ pub type Out<'a, D> = Outbox<'a, Message<D>>;
 
 /// Destination for a reply: a warp and a result register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ReplyDestination {
     /// The SM's module.
     pub module: ModuleId,
     /// SM number within the module.
@@ -68,7 +68,7 @@ impl Flag {
 }
 
 const _: () = assert!(Token::MAX.0 + 1 < 1 << Flag::TOKEN_BITS);
-const _: () = assert!(KernelSlot::MOST as u32 <= 1 << (u32::BITS - Flag::TOKEN_BITS));
+const _: () = assert!(KernelSlot::MAX as u32 <= 1 << (u32::BITS - Flag::TOKEN_BITS));
 
 /// A request to an L2, from an SM in its module or from another module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,13 +78,13 @@ pub struct LineRequest<D: Contents> {
     /// The requested operation.
     pub request: Request<D>,
     /// Requesting SM and warp.
-    pub origin: Origin,
+    pub origin: ReplyDestination,
     /// Flag that the request leaves or polls for.
     pub flag: Flag,
     /// For a store or atomic: the senders' credits, returned on acceptance. For a read: see [`Tickets::of_read`].
     pub tickets: Tickets,
     /// For a read from another L2: the requester's MSHR that waits for the reply.
-    pub asker: EntryId,
+    pub requester_mshr: EntryId,
     /// Set if the request goes to a subscriber for its line's page, its final destination.
     pub is_published: bool,
 }
@@ -93,18 +93,20 @@ impl<D: Contents> LineRequest<D> {
     /// Records the arrival time at a slice of blocks, in place of a read's tickets.
     pub fn note_arrival(&mut self, at: Ps) {
         if D::FOLLOWS && matches!(self.request, Request::Read { .. }) {
-            self.tickets =
-                Tickets::of_read(Inside { slice: Stamp::of(at).since(Stamp::default()), ..Inside::default() });
+            self.tickets = Tickets::of_read(ModuleLatency {
+                slice: Stamp::of(at).since(Stamp::default()),
+                ..ModuleLatency::default()
+            });
         }
     }
 
     /// Latency note for a read with recorded arrival, answered between `leaves` and `at`: all time until `leaves`
     /// counts as slice time.
-    pub fn held_until(&self, leaves: Ps, at: Ps) -> D::Note<Answered> {
+    pub fn held_until(&self, leaves: Ps, at: Ps) -> D::Note<ReplyLatency> {
         let arrived = Stamp::of(Ps(self.tickets.held().slice.into()));
         let slice = Stamp::of(leaves).after(arrived);
-        let inside = Inside { slice, ..Inside::default() };
-        D::Note::of(Answered { inside, crossbar: short(at.saturating_sub(leaves)), ..Answered::default() })
+        let inside = ModuleLatency { slice, ..ModuleLatency::default() };
+        D::Note::of(ReplyLatency { inside, crossbar: short(at.saturating_sub(leaves)), ..ReplyLatency::default() })
     }
 }
 
@@ -145,7 +147,7 @@ pub enum LinkEvent {
         /// GPU of the link.
         gpu: GpuId,
         /// Direction on the link.
-        way: Way,
+        direction: Direction,
     },
     /// Lanes have turned.
     Turned {
@@ -213,10 +215,10 @@ pub enum Message<D: Contents> {
         /// The waiting MSHR.
         register: EntryId,
         /// Latency of the read.
-        time: D::Note<Inside>,
+        latency: D::Note<ModuleLatency>,
     },
     /// To a slice, from itself: memory has answered an L2-bypassing request.
-    Past {
+    BypassReply {
         /// Module that receives the reply.
         target: ModuleId,
         /// The reply. A fill reads its contents when this event is handled.
@@ -235,12 +237,12 @@ pub enum Message<D: Contents> {
         /// Set if the flag polled by the read was seen.
         seen: bool,
         /// Module that answered.
-        by: ModuleId,
+        responder: ModuleId,
         /// Latency from the request's arrival at a slice in the SM's module.
-        time: D::Note<Answered>,
+        latency: D::Note<ReplyLatency>,
     },
     /// To an SM: the result of an atomic.
-    Old {
+    AtomicResult {
         /// Warp slot.
         warp: u8,
         /// Result slot.
@@ -248,12 +250,12 @@ pub enum Message<D: Contents> {
         /// Contents before the atomic.
         data: D,
         /// Module that performed the atomic.
-        by: ModuleId,
+        responder: ModuleId,
     },
     /// To an SM: the oldest packet in the ingress queue has been received.
-    Inside,
+    PortReceived,
     /// To an SM: a posted store has been accepted.
-    StoreTaken {
+    StoreAccepted {
         /// Credit returned for the store.
         credit: Generation,
     },
@@ -305,7 +307,7 @@ pub enum Message<D: Contents> {
         /// The page.
         page: Page,
         /// Kind of access needed by the SM.
-        wanted: Wanted,
+        wanted: AttemptedAccess,
     },
     /// To an SM: all stores posted before a release have been accepted.
     Drained {
@@ -336,7 +338,7 @@ pub enum Message<D: Contents> {
         warp: u8,
     },
     /// To a controller: another module has accepted a store or an invalidation from this module.
-    Taken {
+    Acknowledged {
         /// Pool that counts the operation.
         pool: Pool,
         /// Ticket issued at the send.
@@ -390,7 +392,7 @@ pub enum Message<D: Contents> {
         /// Time when memory has accepted all written bytes.
         taken: Ps,
         /// Lines lost from the slices, if counted.
-        lost: Lost,
+        lost: LostLines,
         /// Bytes written back by the slices.
         flushed: u64,
     },
@@ -420,7 +422,7 @@ pub enum Message<D: Contents> {
         /// Module that has finished.
         module: ModuleId,
         /// Lines lost from the module's L2, if counted.
-        lost: Lost,
+        lost: LostLines,
     },
     /// To the command processor: a module has run all CTAs for a kernel.
     KernelDone {
@@ -453,7 +455,7 @@ pub enum Message<D: Contents> {
         /// The module.
         module: ModuleId,
         /// Kind of access.
-        wanted: Wanted,
+        wanted: AttemptedAccess,
     },
     /// To a controller, from the driver: report the pages accessed by the module so far.
     AskAccesses,
@@ -465,7 +467,7 @@ pub enum Message<D: Contents> {
         module: ModuleId,
     },
     /// To the driver: a module has reported all accessed pages.
-    AccessesTold,
+    AccessesReported,
     /// To the driver, from itself: all access records have been read.
     TrackingEnds,
     /// To the driver: a part of the current step in a page move is complete.
@@ -503,7 +505,7 @@ pub enum Message<D: Contents> {
         copy: CopyName,
     },
     /// To the driver, from the command processor: run the operations scheduled before or after a command.
-    Around {
+    ScheduledTasks {
         /// Slot for the command, used in the reply.
         slot: KernelSlot,
         /// Command index in the program.
@@ -513,7 +515,7 @@ pub enum Message<D: Contents> {
     },
     /// To the driver, from the command processor: a kernel has ended on a module, so this module's scheduled copies
     /// begin.
-    Sends {
+    ModuleTransfers {
         /// Slot for the command, used in the reply.
         slot: KernelSlot,
         /// Command index in the program.
@@ -522,7 +524,7 @@ pub enum Message<D: Contents> {
         module: ModuleId,
     },
     /// To the command processor: the scheduled operations are complete.
-    AroundDone {
+    ScheduledTasksDone {
         /// Slot of the command.
         slot: KernelSlot,
     },

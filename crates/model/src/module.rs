@@ -1,38 +1,38 @@
 //! A GPU module: SMs, L2 slices, memory and controller, in one partition.
 
 use crate::activity::Sample;
-use crate::apart::{SlicesApart, SmsApart};
-use crate::below::{Below, L2};
 use crate::context::{SliceView, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::cpu::Cpu;
 use crate::crossbar::SmPort;
 use crate::dispatcher::Dispatcher;
+use crate::kernel_stats::KernelStats;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
-use crate::pace::KernelStats;
+use crate::module_config::ModuleConfig;
+use crate::module_halves::{SliceSide, SmSide};
 use crate::packet::{Chunk, CopyName, Packet};
 use crate::page_moves;
+use crate::partitioning::{SlicePartition, SmPartition};
 use crate::parts::{Parts, sample};
-use crate::sides::{SliceSide, SmSide};
-use crate::site::Site;
 use crate::sm::Sm;
 use crate::stats::L2Stats;
 use crate::tlb::Tlb;
 use crate::translation::bank_of;
 use crate::uncore::Uncore;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use std::sync::Arc;
-use tombolo_design::Built;
+use tombolo_design::ModelInput;
 use tombolo_engine::Event;
-use tombolo_protocol::paging::{Access, Mapping};
+use tombolo_protocol::paging::{Mapping, PagePermission};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, Mask, ModuleId, Page, Ps, SmId};
 
 /// A module.
-pub struct Module<C: Below<D>, D: Contents> {
-    site: Site<C, D>,
+pub struct Module<C: L2Design<D>, D: Contents> {
+    config: ModuleConfig<C, D>,
     sm_side: SmSide<D>,
     slice_side: SliceSide<C, D>,
     uncore: Uncore<D>,
@@ -40,85 +40,90 @@ pub struct Module<C: Below<D>, D: Contents> {
     copy_engine: CopyEngine,
 }
 
-impl<C: Below<D>, D: Contents> Module<C, D> {
-    /// An idle module at `site`.
-    pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>, between: &C::Between) -> Module<C, D> {
-        let (id, layout) = (site.module, site.layout);
-        let core = (layout.host() == Some(id)).then(|| cpu(&site, &program));
+impl<C: L2Design<D>, D: Contents> Module<C, D> {
+    /// An idle module of `config`.
+    pub fn new(
+        config: ModuleConfig<C, D>,
+        built: &ModelInput,
+        program: Arc<dyn Program>,
+        between: &C::SharedBySlices,
+    ) -> Module<C, D> {
+        let (id, layout) = (config.module, config.layout);
+        let core = (layout.host() == Some(id)).then(|| cpu(&config, &program));
         let sms = if core.is_some() { 0 } else { layout.sms };
-        let uncore = Uncore::new(&site, built);
-        let port = SmPort::new(site.machine.crossbar.rate);
+        let uncore = Uncore::new(&config, built);
+        let port = SmPort::new(config.machine.crossbar.rate);
         let dispatcher =
-            Dispatcher::new(layout.controller(id), built.cut, Arc::clone(&program), (&site.machine, layout.sms));
+            Dispatcher::new(layout.controller(id), built.cut, Arc::clone(&program), (&config.machine, layout.sms));
         Module {
             sm_side: SmSide {
                 first: 0,
-                sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
-                shared: SmShared::new(&site, &uncore.ways, program),
-                ports: vec![port; usize::from(site.machine.topology.sms_per_module)],
+                sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &config)).collect(),
+                shared: SmShared::new(&config, &uncore.ways, program),
+                ports: vec![port; usize::from(config.machine.topology.sms_per_module)],
                 core,
             },
-            slice_side: SliceSide::new(&site, built, between),
+            slice_side: SliceSide::new(&config, built, between),
             uncore,
             controller: Controller::new(layout.controller(id), dispatcher),
-            copy_engine: CopyEngine::new(&site),
-            site,
+            copy_engine: CopyEngine::new(&config),
+            config,
         }
     }
 
     /// True if the SMs may run in separate partitions: all state they read changes only through messages.
     pub fn may_part(&self) -> bool {
-        let moves = self.site.map.moves() || self.sm_side.core.is_some();
+        let moves = self.config.map.moves() || self.sm_side.core.is_some();
         !moves && self.uncore.ways.is_fixed() && self.uncore.activity().is_none()
     }
 
     /// Splits off the SMs into `groups` partitions with about equal numbers of SMs.
-    pub fn part_sms(&mut self, groups: u16) -> Vec<SmsApart<C, D>> {
-        let sms = self.site.layout.sms;
+    pub fn split_sms(&mut self, groups: u16) -> Vec<SmPartition<C, D>> {
+        let sms = self.config.layout.sms;
         let first = |group: u16| (u32::from(group) * u32::from(sms) / u32::from(groups)) as u16;
         let part = |group| {
             let program = Arc::clone(&self.sm_side.shared.program);
-            let shared = SmShared::new(&self.site, &self.uncore.ways, program);
-            SmsApart::new(self.site.again(), self.sm_side.split_off(first(group), shared))
+            let shared = SmShared::new(&self.config, &self.uncore.ways, program);
+            SmPartition::new(self.config.again(), self.sm_side.split_off(first(group), shared))
         };
-        let mut apart: Vec<SmsApart<C, D>> = (0..groups).rev().map(part).collect();
+        let mut apart: Vec<SmPartition<C, D>> = (0..groups).rev().map(part).collect();
         apart.reverse();
         apart
     }
 
     /// Reattaches SMs; partitions must come back in order, the first group first.
-    pub fn take_sms(&mut self, sms: SmsApart<C, D>) {
+    pub fn rejoin_sms(&mut self, sms: SmPartition<C, D>) {
         self.sm_side.append(sms.into_side());
     }
 
     /// Number of slice groups allowed to run in separate partitions. Zero if the groups share a port to other modules,
     /// a publisher for stores, or a copy engine.
     pub fn apart_slices(&self) -> u16 {
-        let alone = self.site.layout.all_modules() == 1 && self.uncore.publisher.is_none();
-        let copies = self.site.schedule.around.iter().any(|around| !around.is_empty());
-        if alone && !copies && self.may_part() { crate::convert::slice_groups(&self.site.machine) } else { 0 }
+        let alone = self.config.layout.all_modules() == 1 && self.uncore.publisher.is_none();
+        let copies = self.config.schedule.tasks.iter().any(|tasks| !tasks.is_empty());
+        if alone && !copies && self.may_part() { crate::convert::slice_groups(&self.config.machine) } else { 0 }
     }
 
     /// Splits off the slices into `parts` partitions with about equal numbers of groups.
-    pub fn part_slices(&mut self, parts: u16, built: &Built) -> Vec<SlicesApart<C, D>> {
-        let groups = usize::from(crate::convert::slice_groups(&self.site.machine));
+    pub fn split_slices(&mut self, parts: u16, built: &ModelInput) -> Vec<SlicePartition<C, D>> {
+        let groups = usize::from(crate::convert::slice_groups(&self.config.machine));
         let part = |part: usize| {
             let side = self.slice_side.split_off(part * groups / usize::from(parts));
-            SlicesApart::new(self.site.again(), side, Uncore::new(&self.site, built))
+            SlicePartition::new(self.config.again(), side, Uncore::new(&self.config, built))
         };
-        let mut apart: Vec<SlicesApart<C, D>> = (0..usize::from(parts)).rev().map(part).collect();
+        let mut apart: Vec<SlicePartition<C, D>> = (0..usize::from(parts)).rev().map(part).collect();
         apart.reverse();
         apart
     }
 
     /// Reattaches slices; partitions must come back in order, the first group first.
-    pub fn take_slices(&mut self, slices: SlicesApart<C, D>) {
+    pub fn rejoin_slices(&mut self, slices: SlicePartition<C, D>) {
         self.slice_side.append(slices.into_side());
     }
 
     /// Id of the module.
     pub fn id(&self) -> ModuleId {
-        self.site.module
+        self.config.module
     }
 
     /// The module's SMs.
@@ -155,28 +160,28 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     /// Installs a line in the cache in front of memory, as if left by an earlier program.
     pub fn warm(&mut self, line: Line, dirty: bool) {
-        let slice = self.site.map.slice(line);
+        let slice = self.config.map.slice(line);
         self.slice_side.slice_mut(slice).1.memory.warm(line, dirty);
     }
 
     /// Fills every TLB in the module with these pages, as if walked for in this order before time zero.
     pub fn warm_tlbs(&mut self, pages: &[Page]) {
-        let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.site.machine));
+        let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.config.machine));
         of_sm.warm(pages);
         self.sm_side.sms.iter_mut().for_each(|sm| sm.set_tlb(&of_sm));
-        let banks = crate::convert::tlb_banks(&self.site.machine);
+        let banks = crate::convert::tlb_banks(&self.config.machine);
         for bank in 0..banks {
             let own: Vec<Page> = pages.iter().copied().filter(|page| bank_of(*page, banks) == bank).collect();
-            let slice = self.site.first_slice_of_bank(bank);
+            let slice = self.config.first_slice_of_bank(bank);
             self.slice_side.bank(slice).warm(&own);
         }
     }
 
     /// Installs bytes of a line in the L2, clean, as if left by a copy before time zero.
     pub fn warm_l2(&mut self, line: Line, mask: Mask) {
-        let Module { site, slice_side, uncore, .. } = self;
-        let (slice, shared) = slice_side.slice_mut(site.map.slice(line));
-        slice.warm(line, mask, SliceView { site, shared, uncore });
+        let Module { config, slice_side, uncore, .. } = self;
+        let (slice, shared) = slice_side.slice_mut(config.map.slice(line));
+        slice.warm(line, mask, SliceView { config, shared, uncore });
     }
 
     /// Counters recorded by the SMs for a launch, by launch number in the program.
@@ -245,11 +250,11 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline(never)]
     fn update_map(&mut self, message: &Message<D>, out: &mut Out<'_, D>) {
         match *message {
-            Message::Paging { pages, order: PagingOrder::Unmap } if self.site.paging.unmapping().refuses => {
-                pages.pages().for_each(|page| self.site.map.refuse(page));
+            Message::Paging { pages, order: PagingOrder::Unmap } if self.config.paging.unmapping().refuses => {
+                pages.pages().for_each(|page| self.config.map.refuse(page));
             }
             Message::Paging { pages, order: PagingOrder::Map(mapping) } => {
-                pages.pages().for_each(|page| self.site.map.map(page, mapping));
+                pages.pages().for_each(|page| self.config.map.map(page, mapping));
             }
             Message::Remap { command } => self.remap(command as usize, out),
             Message::Arrive {
@@ -258,41 +263,41 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             | Message::Enter {
                 packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), ..
             }
-            | Message::TakePage { page } => self.site.map.arrived(page),
+            | Message::TakePage { page } => self.config.map.arrived(page),
             _ => {}
         }
     }
 
     /// Applies the new page homes that begin with a command.
     fn remap(&mut self, command: usize, out: &mut Out<'_, D>) {
-        let schedule = Arc::clone(&self.site.schedule);
-        let Some(around) = schedule.around(command) else { return };
-        let here = self.site.module;
-        for remap in around.remaps.iter().filter(|remap| remap.at == here) {
-            let Module { site, sm_side, slice_side, uncore, .. } = self;
-            let mut parts = Parts { site, sm_side, slice_side, uncore, out };
+        let schedule = Arc::clone(&self.config.schedule);
+        let Some(tasks) = schedule.tasks_of(command) else { return };
+        let here = self.config.module;
+        for remap in tasks.remaps.iter().filter(|remap| remap.at == here) {
+            let Module { config, sm_side, slice_side, uncore, .. } = self;
+            let mut parts = Parts { config, sm_side, slice_side, uncore, out };
             page_moves::write_back(remap.page, &mut parts);
-            let mapping = Mapping::at(remap.home, Access::Write);
-            self.site.map.map(remap.page, Some(mapping));
+            let mapping = Mapping::at(remap.home, PagePermission::Write);
+            self.config.map.map(remap.page, Some(mapping));
         }
     }
 
     #[inline]
     fn view(&self, slice: u16) -> (&C::Slice, SliceView<'_, C, D>) {
-        let Module { site, slice_side, uncore, .. } = self;
+        let Module { config, slice_side, uncore, .. } = self;
         let (slice, shared) = slice_side.slice(slice);
-        (slice, SliceView { site, shared, uncore })
+        (slice, SliceView { config, shared, uncore })
     }
 
     /// Handles an event for a component in the module.
     #[inline]
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        if self.site.map.moves() {
+        if self.config.map.moves() {
             self.update_map(&event.message, out);
         }
-        let Module { site, sm_side, slice_side, uncore, controller, copy_engine } = self;
-        site.watch.handles(event.time, site.module, unit, &event.message);
-        let mut parts = Parts { site, sm_side, slice_side, uncore, out };
+        let Module { config, sm_side, slice_side, uncore, controller, copy_engine } = self;
+        config.probe.handles(event.time, config.module, unit, &event.message);
+        let mut parts = Parts { config, sm_side, slice_side, uncore, out };
         if event.time >= parts.uncore.due() {
             parts.run_samplers(event.time);
         }
@@ -306,9 +311,9 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
                 let now = parts.out.now();
                 enter(unit, *source, packet, now, (controller, copy_engine, &mut parts));
             }
-            (message, Unit::Sm(sm)) => parts.sm_side.handle(sm, message, parts.site, parts.out),
+            (message, Unit::Sm(sm)) => parts.sm_side.handle(sm, message, parts.config, parts.out),
             (message, Unit::Slice(slice)) => {
-                parts.slice_side.handle(slice, message, (parts.site, parts.uncore), parts.out);
+                parts.slice_side.handle(slice, message, (parts.config, parts.uncore), parts.out);
             }
             (&Message::Paging { pages, order }, Unit::Controller) => page_moves::obey(pages, order, &mut parts),
             (&Message::PageQuiet { pages }, Unit::Controller) => page_moves::quiet(pages, controller, &mut parts),
@@ -320,14 +325,14 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 }
 
 /// The host's core, for the host's module.
-fn cpu<C: Below<D>, D: Contents>(site: &Site<C, D>, program: &Arc<dyn Program>) -> Cpu {
-    let config = site.machine.cpu.as_ref().expect("a host that takes part has a CPU");
-    let id = site.layout.sm(site.module, SmId(0));
-    Cpu::new(id, site.warp_slot(SmId(0), 0), config, Arc::clone(program))
+fn cpu<C: L2Design<D>, D: Contents>(config: &ModuleConfig<C, D>, program: &Arc<dyn Program>) -> Cpu {
+    let cpu = config.machine.cpu.as_ref().expect("a host that takes part has a CPU");
+    let id = config.layout.sm(config.module, SmId(0));
+    Cpu::new(id, config.warp_slot(SmId(0), 0), cpu, Arc::clone(program))
 }
 
 /// Hands a packet, received completely at `ready`, to the destination component.
-fn enter<C: Below<D>, D: Contents>(
+fn enter<C: L2Design<D>, D: Contents>(
     unit: Unit,
     source: ModuleId,
     packet: &Packet<D>,
@@ -341,8 +346,8 @@ fn enter<C: Below<D>, D: Contents>(
         Unit::Controller => controller.arrive(*packet, ready, parts),
         Unit::CopyEngine => match *packet {
             Packet::Chunk(chunk) => copy_engine.arrive(chunk, ready, parts),
-            other => panic!("{}: a copy engine got {other:?}", parts.site.module),
+            other => panic!("{}: a copy engine got {other:?}", parts.config.module),
         },
-        Unit::Sm(sm) => panic!("{sm} of {} got {packet:?} from a link", parts.site.module),
+        Unit::Sm(sm) => panic!("{sm} of {} got {packet:?} from a link", parts.config.module),
     }
 }

@@ -6,7 +6,7 @@
 //! the operations sent before it.
 
 use crate::credits::{Credits, Generation};
-use crate::latency::Inside;
+use crate::latency::ModuleLatency;
 use std::collections::VecDeque;
 use tombolo_protocol::drain::Pool;
 use tombolo_types::{ModuleId, Ps};
@@ -22,19 +22,19 @@ pub struct Tickets {
 
 impl Tickets {
     /// Tickets for a read, which needs none: both fields carry the time spent at the forwarding slice instead.
-    pub fn of_read(held: Inside) -> Tickets {
+    pub fn of_read(held: ModuleLatency) -> Tickets {
         Tickets { hop: Generation::numbered(held.slice_queue), end: Generation::numbered(held.slice) }
     }
 
     /// Time that a read spent at forwarding slices.
-    pub fn held(self) -> Inside {
-        Inside { slice_queue: self.hop.number(), slice: self.end.number(), ..Inside::default() }
+    pub fn held(self) -> ModuleLatency {
+        ModuleLatency { slice_queue: self.hop.number(), slice: self.end.number(), ..ModuleLatency::default() }
     }
 }
 
 /// A waiter for a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asker {
+pub enum DrainWaiter {
     /// A phase at this module, identified by the controller's join number.
     Join(u32),
     /// A system home in another GPU, whose invalidation this module received as GPU home.
@@ -53,7 +53,7 @@ pub enum Asker {
 struct OperationPool {
     credits: Credits,
     /// Waiters for the pool's drains, oldest first.
-    askers: VecDeque<Asker>,
+    waiters: VecDeque<DrainWaiter>,
 }
 
 /// All operations from a module that are not yet acknowledged.
@@ -67,7 +67,7 @@ pub struct Outstanding {
 impl Outstanding {
     /// State with nothing in flight; `limit`: maximum number of posted stores, own and forwarded each.
     pub fn new(limit: u32) -> Outstanding {
-        let empty = OperationPool { credits: Credits::new(u32::MAX), askers: VecDeque::new() };
+        let empty = OperationPool { credits: Credits::new(u32::MAX), waiters: VecDeque::new() };
         Outstanding { pools: std::array::from_fn(|_| empty.clone()), limit }
     }
 
@@ -96,20 +96,20 @@ impl Outstanding {
         self.pools[pool as usize].credits.out()
     }
 
-    /// Starts a wait by `asker` for all operations now in flight in a pool. Call [`Outstanding::pop_drained`]
+    /// Starts a wait by `waiter` for all operations now in flight in a pool. Call [`Outstanding::pop_drained`]
     /// afterwards.
-    pub fn drain(&mut self, pool: Pool, asker: Asker) {
+    pub fn drain(&mut self, pool: Pool, waiter: DrainWaiter) {
         let pool = &mut self.pools[pool as usize];
         pool.credits.drain();
-        pool.askers.push_back(asker);
+        pool.waiters.push_back(waiter);
     }
 
     /// Returns each waiter exactly once, when its wait is over.
     #[inline]
-    pub fn pop_drained(&mut self, pool: Pool) -> Option<Asker> {
+    pub fn pop_drained(&mut self, pool: Pool) -> Option<DrainWaiter> {
         let pool = &mut self.pools[pool as usize];
         pool.credits.pop_drained()?;
-        Some(pool.askers.pop_front().expect("somebody waits for each drain"))
+        Some(pool.waiters.pop_front().expect("somebody waits for each drain"))
     }
 }
 
@@ -121,14 +121,14 @@ mod tests {
     fn a_store_by_a_gpu_home_ends_two_waits_one_after_the_other() {
         let mut outstanding = Outstanding::new(1);
         let (hop, end) = (outstanding.send(Pool::Stores), outstanding.send(Pool::StoresToTheEnd));
-        outstanding.drain(Pool::Stores, Asker::Join(0));
-        outstanding.drain(Pool::StoresToTheEnd, Asker::Join(1));
+        outstanding.drain(Pool::Stores, DrainWaiter::Join(0));
+        outstanding.drain(Pool::StoresToTheEnd, DrainWaiter::Join(1));
         assert!(!outstanding.has_room(false) && outstanding.has_room(true));
         outstanding.taken(Pool::Stores, hop);
-        assert_eq!(outstanding.pop_drained(Pool::Stores), Some(Asker::Join(0)));
+        assert_eq!(outstanding.pop_drained(Pool::Stores), Some(DrainWaiter::Join(0)));
         assert!(outstanding.has_room(false));
         assert_eq!(outstanding.pop_drained(Pool::StoresToTheEnd), None);
         outstanding.taken(Pool::StoresToTheEnd, end);
-        assert_eq!(outstanding.pop_drained(Pool::StoresToTheEnd), Some(Asker::Join(1)));
+        assert_eq!(outstanding.pop_drained(Pool::StoresToTheEnd), Some(DrainWaiter::Join(1)));
     }
 }

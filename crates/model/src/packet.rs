@@ -1,15 +1,15 @@
 //! Packets between modules on the links, with the facts that ports and links need to know. A packet is plain data; its
 //! receiver, traffic class and payload size follow from its kind.
 
-use crate::block::Letter;
+use crate::block::MessageId;
 use crate::credits::Generation;
-use crate::latency::Packed;
+use crate::latency::PackedLatency;
 use crate::link::Traffic;
-use crate::message::{Flag, LineRequest, Origin};
+use crate::message::{Flag, LineRequest, ReplyDestination};
 use crate::mshr::EntryId;
-use crate::watch::Contents;
-use tombolo_protocol::coherence::Cause;
-use tombolo_protocol::nodes::Class;
+use crate::value_probe::Contents;
+use tombolo_protocol::client_home::MessageClass;
+use tombolo_protocol::coherence::InvalidationCause;
 use tombolo_protocol::{Action, Request};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, SmId};
 
@@ -36,7 +36,7 @@ pub enum Packet<D: Contents> {
         /// Module that answered: the sender, or a module further up.
         by: ModuleId,
         /// Time inside modules, from the request's arrival to the departure.
-        inside: D::Note<Packed>,
+        inside: D::Note<PackedLatency>,
         /// Time on links, in picoseconds.
         link: D::Note<u32>,
     },
@@ -64,21 +64,21 @@ pub enum Packet<D: Contents> {
         /// Module that answered.
         by: ModuleId,
         /// Time inside the home, and at the slice that forwarded the read.
-        inside: D::Note<Packed>,
+        inside: D::Note<PackedLatency>,
     },
     /// From a home: the line's region is no longer current.
     Invalidate {
         /// Any line in the region.
         line: Line,
         /// Original cause of the invalidation.
-        cause: Cause,
+        cause: InvalidationCause,
         /// The sender's ticket, returned with the acknowledgment.
         ticket: Generation,
     },
     /// Result of an atomic, for an SM. Returns through the GPU home if the atomic came along this path.
-    Old {
+    AtomicResult {
         /// Requester of the atomic.
-        origin: Origin,
+        origin: ReplyDestination,
         /// Line of the atomic.
         line: Line,
         /// Contents before the atomic.
@@ -96,25 +96,25 @@ pub enum Packet<D: Contents> {
         collection: u32,
     },
     /// Acknowledgment for [`Packet::Act`].
-    Acted {
+    PhaseDone {
         /// Number of the collection.
         collection: u32,
     },
     /// Part of a copy between memories.
     Chunk(Chunk),
     /// A message between two slices with blocks.
-    Told(Told),
+    BlockMessage(BlockMessage),
 }
 
-/// A message between slices about a block: a letter ([`crate::block::Post`]) with its payload size.
+/// A message between slices about a block: its id in the [`crate::block::Mailbox`], with its payload size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct BlockMessage {
     /// First line in the block.
     pub line: Line,
-    /// The letter.
-    pub letter: Letter,
+    /// Id of the message.
+    pub id: MessageId,
     /// Kinds of sender and receiver.
-    pub class: Class,
+    pub class: MessageClass,
     /// Grains of line data carried.
     pub grains: u32,
     /// Bytes of masks carried.
@@ -151,7 +151,7 @@ pub enum Receiver {
     /// An SM.
     Sm(SmId),
     /// The requesting SM if the target is its module; on intermediate modules, the line's slice.
-    Origin(Origin, Line),
+    Origin(ReplyDestination, Line),
     /// The controller.
     Controller,
     /// The copy engine.
@@ -206,7 +206,7 @@ impl Payload {
 
 /// Facts about a packet that ports and links need to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct PacketFacts {
     /// Receiving component.
     pub receiver: Receiver,
     /// Traffic class on a link.
@@ -218,7 +218,7 @@ pub struct Facts {
 impl<D: Contents> Packet<D> {
     /// Facts about this packet for ports and links.
     #[inline]
-    pub fn facts(&self) -> Facts {
+    pub fn facts(&self) -> PacketFacts {
         let (receiver, payload) = match *self {
             Packet::Request(LineRequest { line, request, is_published: true, .. }) => {
                 (Receiver::Slice(line), Payload::published(&request))
@@ -226,20 +226,22 @@ impl<D: Contents> Packet<D> {
             Packet::Request(LineRequest { line, request, .. }) => (Receiver::Slice(line), Payload::of(&request)),
             Packet::Fill { line, mask, .. } => (Receiver::Slice(line), Payload::Grains(mask.grains())),
             Packet::Answer { sm, mask, .. } => (Receiver::Sm(sm), Payload::Grains(mask.grains())),
-            Packet::Old { origin, line, .. } => (Receiver::Origin(origin, line), Payload::Grains(1)),
+            Packet::AtomicResult { origin, line, .. } => (Receiver::Origin(origin, line), Payload::Grains(1)),
             Packet::Flag { line, .. } => (Receiver::Slice(line), Payload::Nothing),
             Packet::Downgrade { line } | Packet::Invalidate { line, .. } => (Receiver::Slice(line), Payload::Control),
-            Packet::Act { .. } | Packet::Acted { .. } => (Receiver::Controller, Payload::Control),
+            Packet::Act { .. } | Packet::PhaseDone { .. } => (Receiver::Controller, Payload::Control),
             Packet::Chunk(Chunk { lines, .. }) => (Receiver::CopyEngine, Payload::Lines(lines)),
-            Packet::Told(Told { line, grains: 0, .. }) => (Receiver::Slice(line), Payload::Control),
-            Packet::Told(Told { line, grains, masks, .. }) => (Receiver::Slice(line), Payload::Block(grains, masks)),
+            Packet::BlockMessage(BlockMessage { line, grains: 0, .. }) => (Receiver::Slice(line), Payload::Control),
+            Packet::BlockMessage(BlockMessage { line, grains, masks, .. }) => {
+                (Receiver::Slice(line), Payload::Block(grains, masks))
+            }
         };
         let traffic = match payload {
             Payload::Grains(grains) | Payload::Masked(grains) | Payload::Block(grains, _) => Traffic::Data { grains },
             Payload::Lines(lines) => Traffic::Data { grains: u32::from(lines) * Mask::ALL.grains() },
             Payload::Read | Payload::Control | Payload::Nothing => Traffic::Control,
         };
-        Facts { receiver, traffic, payload }
+        PacketFacts { receiver, traffic, payload }
     }
 }
 

@@ -9,23 +9,23 @@
 //! module is acknowledged, including stores to other pages. A host's core completes all outstanding accesses. The L2
 //! drops the page's lines individually.
 
-use crate::below::{Below, L2};
 use crate::controller::Controller;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::message::{Message, PagingOrder};
 use crate::page_run::PageRun;
 use crate::parts::Parts;
 use crate::posted::Drainer;
-use crate::watch::Contents;
-use tombolo_protocol::paging::Access;
+use crate::value_probe::Contents;
+use tombolo_protocol::paging::PagePermission;
 use tombolo_types::{Page, Ps};
 
 /// Carries out a driver's order. The module's address map has been updated already.
-pub(crate) fn obey<C: Below<D>, D: Contents>(pages: PageRun, order: PagingOrder, parts: &mut Parts<'_, '_, C, D>) {
+pub(crate) fn obey<C: L2Design<D>, D: Contents>(pages: PageRun, order: PagingOrder, parts: &mut Parts<'_, '_, C, D>) {
     match order {
         PagingOrder::Unmap => unmap(pages, parts),
         PagingOrder::WriteBack => write_back_all(pages, parts),
         PagingOrder::Map(mapping) => {
-            let wakes = mapping.is_some_and(|mapping| mapping.access > Access::None);
+            let wakes = mapping.is_some_and(|mapping| mapping.access > PagePermission::None);
             for page in pages.pages() {
                 forget(page, parts);
                 if wakes {
@@ -38,7 +38,7 @@ pub(crate) fn obey<C: Below<D>, D: Contents>(pages: PageRun, order: PagingOrder,
 }
 
 /// Wakes warps that have waited for a page, or the host's core, to retry.
-fn wake<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
+fn wake<C: L2Design<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     for (sm, warp) in parts.sm_side.shared.pages.wake(page) {
         match parts.sm_side.core {
             Some(_) => parts.at_core(|core, here| core.page_mapped(here)),
@@ -47,8 +47,8 @@ fn wake<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     }
 }
 
-fn unmap<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, D>) {
-    let (rules, controller) = (parts.site.paging.unmapping(), parts.site.layout.controller(parts.site.module));
+fn unmap<C: L2Design<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, D>) {
+    let (rules, controller) = (parts.config.paging.unmapping(), parts.config.layout.controller(parts.config.module));
     let sms = if rules.awaits_stores { u32::from(parts.sms()) } else { 0 };
     let core = u32::from(parts.sm_side.core.is_some());
     for page in pages.pages() {
@@ -66,14 +66,14 @@ fn unmap<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, 
 }
 
 /// A part in the unmapping of each page is complete.
-pub(crate) fn quiet<C: Below<D>, D: Contents>(
+pub(crate) fn quiet<C: L2Design<D>, D: Contents>(
     pages: PageRun,
     controller: &mut Controller,
     parts: &mut Parts<'_, '_, C, D>,
 ) {
     let over = PageRun::all(pages.pages().filter(|page| parts.sm_side.shared.pages.part_ends(*page)));
     for pages in over {
-        if parts.site.paging.unmapping().awaits_stores {
+        if parts.config.paging.unmapping().awaits_stores {
             let number = parts.sm_side.shared.pages.drains(pages);
             controller.await_stores(pages, number, parts);
         } else {
@@ -83,7 +83,7 @@ pub(crate) fn quiet<C: Below<D>, D: Contents>(
 }
 
 /// The L2 gives up pages one after the other. Pages completed at the same time share a reply.
-fn write_back_all<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, D>) {
+fn write_back_all<C: L2Design<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, D>) {
     let mut done: Vec<(Ps, PageRun)> = Vec::new();
     for page in pages.pages() {
         let taken = write_back(page, parts);
@@ -97,9 +97,9 @@ fn write_back_all<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_
 }
 
 /// Drops a page's translations in all TLBs of the module, and the contents of all L1s.
-fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
+fn forget<C: L2Design<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     parts.sm_side.forget_page(page);
-    let bank = parts.site.tlb_bank(page);
+    let bank = parts.config.tlb_bank(page);
     parts.slice_side.bank(bank).forget(page);
     if let Some(publisher) = &mut parts.uncore.publisher {
         publisher.forget(page);
@@ -107,18 +107,18 @@ fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>)
 }
 
 /// Makes the L2 write a page's dirty bytes to memory and drop its lines. Returns when memory has accepted the bytes.
-pub(crate) fn write_back<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) -> Ps {
+pub(crate) fn write_back<C: L2Design<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) -> Ps {
     let mut taken = parts.out.now();
-    for line in parts.site.map.page_lines(page) {
-        let slice = parts.site.map.slice(line);
-        taken = taken.max(parts.at_slice(slice, |slice, here| slice.give_up(line, here)));
+    for line in parts.config.map.page_lines(page) {
+        let slice = parts.config.map.slice(line);
+        taken = taken.max(parts.at_slice(slice, |slice, here| slice.release_line(line, here)));
     }
     taken
 }
 
 /// Reports to the driver that the module's part is complete at `at`.
-pub(crate) fn answer<C: Below<D>, D: Contents>(pages: PageRun, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
-    let layout = parts.site.layout;
-    let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
-    parts.out.send(at, layout.controller(parts.site.module), layout.driver(), Message::PagingDone { pages });
+pub(crate) fn answer<C: L2Design<D>, D: Contents>(pages: PageRun, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
+    let layout = parts.config.layout;
+    let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.config.machine);
+    parts.out.send(at, layout.controller(parts.config.module), layout.driver(), Message::PagingDone { pages });
 }

@@ -23,7 +23,7 @@ struct Segment {
 }
 
 #[derive(Clone, Debug)]
-enum Placement {
+enum HomeMap {
     /// Homes by page: the largest segments, all remaining pages, then the pages replicated in every module's memory,
     /// ascending.
     Table { segments: Vec<Segment>, sparse: FxHashMap<u64, u8>, replicated: Vec<Range<u64>> },
@@ -38,7 +38,7 @@ enum Placement {
 /// Home module for every line.
 #[derive(Clone, Debug)]
 pub struct PageTable {
-    placement: Placement,
+    placement: HomeMap,
     /// Binary logarithm for the lines per page.
     page_shift: u32,
 }
@@ -70,7 +70,7 @@ impl PageTable {
         let (dense, rest) = runs.split_at(runs.len().min(MAX_SEGMENTS));
         let segments = dense.iter().map(|run| Segment::new(run)).collect();
         let sparse = rest.iter().copied().flatten().map(|(page, module)| (page.0, module.0)).collect();
-        let placement = Placement::Table { segments, sparse, replicated };
+        let placement = HomeMap::Table { segments, sparse, replicated };
         PageTable { placement, page_shift: shift(lines_per_page) }
     }
 
@@ -87,22 +87,22 @@ impl PageTable {
 
     /// Replicates every page in every module: each module is home for itself.
     pub fn everywhere(lines_per_page: u64) -> PageTable {
-        PageTable { placement: Placement::Everywhere, page_shift: shift(lines_per_page) }
+        PageTable { placement: HomeMap::Everywhere, page_shift: shift(lines_per_page) }
     }
 
     /// Places every page at a single module.
     pub fn at(module: ModuleId, lines_per_page: u64) -> PageTable {
-        PageTable { placement: Placement::At(module), page_shift: shift(lines_per_page) }
+        PageTable { placement: HomeMap::At(module), page_shift: shift(lines_per_page) }
     }
 
     /// A table with equal page size, and all pages placed at one module.
     pub fn all_at(&self, module: ModuleId) -> PageTable {
-        PageTable { placement: Placement::At(module), page_shift: self.page_shift }
+        PageTable { placement: HomeMap::At(module), page_shift: self.page_shift }
     }
 
     fn interleaved(modules: u8, granule: u64, lines_per_page: u64) -> PageTable {
         let modules = SetIndex::new(u32::from(modules));
-        let placement = Placement::Interleaved { modules, shift: shift(granule) };
+        let placement = HomeMap::Interleaved { modules, shift: shift(granule) };
         PageTable { placement, page_shift: shift(lines_per_page) }
     }
 
@@ -120,16 +120,16 @@ impl PageTable {
     /// Number of aligned consecutive lines with a common home: a power of two.
     pub fn lines_together(&self) -> u64 {
         match &self.placement {
-            Placement::Table { .. } | Placement::Everywhere | Placement::At(_) => 1 << self.page_shift,
-            Placement::Interleaved { shift, .. } => 1 << shift,
+            HomeMap::Table { .. } | HomeMap::Everywhere | HomeMap::At(_) => 1 << self.page_shift,
+            HomeMap::Interleaved { shift, .. } => 1 << shift,
         }
     }
 
     /// Every page with its home module, ascending, if pages were placed individually and have one home.
     pub fn placed(&self) -> impl Iterator<Item = (Page, ModuleId)> + '_ {
         let (segments, sparse) = match &self.placement {
-            Placement::Table { segments, sparse, .. } => (&segments[..], Some(sparse)),
-            Placement::Interleaved { .. } | Placement::Everywhere | Placement::At(_) => (&[][..], None),
+            HomeMap::Table { segments, sparse, .. } => (&segments[..], Some(sparse)),
+            HomeMap::Interleaved { .. } | HomeMap::Everywhere | HomeMap::At(_) => (&[][..], None),
         };
         let dense = segments.iter().flat_map(|segment| (segment.first..).zip(&segment.homes));
         let dense = dense.filter(|(_, home)| **home != UNPLACED).map(|(page, &home)| (page, home));
@@ -142,9 +142,9 @@ impl PageTable {
     /// Home module for `line` if equal for every module; `None` also for an unplaced page.
     pub fn only_home(&self, line: Line) -> Option<ModuleId> {
         let replicated = match &self.placement {
-            Placement::Everywhere => true,
-            Placement::Table { replicated, .. } => holds(replicated, self.page_of(line).0),
-            Placement::Interleaved { .. } | Placement::At(_) => false,
+            HomeMap::Everywhere => true,
+            HomeMap::Table { replicated, .. } => holds(replicated, self.page_of(line).0),
+            HomeMap::Interleaved { .. } | HomeMap::At(_) => false,
         };
         if replicated { None } else { self.home(ModuleId(0), line) }
     }
@@ -153,10 +153,10 @@ impl PageTable {
     #[inline]
     pub fn home(&self, at: ModuleId, line: Line) -> Option<ModuleId> {
         match &self.placement {
-            Placement::Everywhere => Some(at),
-            Placement::At(module) => Some(*module),
-            Placement::Interleaved { modules, shift } => Some(ModuleId(modules.split(line.0 >> shift).1 as u8)),
-            Placement::Table { segments, sparse, replicated } => {
+            HomeMap::Everywhere => Some(at),
+            HomeMap::At(module) => Some(*module),
+            HomeMap::Interleaved { modules, shift } => Some(ModuleId(modules.split(line.0 >> shift).1 as u8)),
+            HomeMap::Table { segments, sparse, replicated } => {
                 let page = self.page_of(line).0;
                 for segment in segments {
                     if let Some(&home) = segment.homes.get(page.wrapping_sub(segment.first) as usize)

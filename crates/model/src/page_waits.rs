@@ -5,7 +5,7 @@
 
 use crate::page_run::PageRun;
 use rustc_hash::FxHashMap;
-use tombolo_protocol::paging::Wanted;
+use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_types::{Page, SmId};
 
 /// Waiters for a page, with the access already requested from the driver on their behalf.
@@ -14,7 +14,7 @@ struct PageWaiters {
     /// Warps, in order of arrival.
     warps: Vec<(SmId, u8)>,
     /// Strongest access requested from the driver.
-    asked: Option<Wanted>,
+    asked: Option<AttemptedAccess>,
 }
 
 /// A module's knowledge about pages, in addition to its view.
@@ -36,7 +36,7 @@ impl PageWaits {
     }
 
     /// A warp will need a page. Returns true if the driver must be notified.
-    pub fn ask(&mut self, page: Page, wanted: Wanted) -> bool {
+    pub fn ask(&mut self, page: Page, wanted: AttemptedAccess) -> bool {
         // Permission to write includes permission to load.
         let asked = &mut self.waiting.entry(page).or_default().asked;
         let is_new = *asked < Some(wanted);
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn the_driver_is_asked_once_to_load_and_once_more_to_write() {
         let mut residence = PageWaits::default();
-        let (load, store) = (Wanted::Load, Wanted::Store);
+        let (load, store) = (AttemptedAccess::Load, AttemptedAccess::Store);
         let asked = [load, load, store, store, load].map(|wanted| residence.ask(PAGE, wanted));
         assert_eq!(asked, [true, false, true, false, false]);
         (0..3).for_each(|warp| residence.park(PAGE, (SmId(0), warp)));
         assert_eq!(residence.wake(PAGE), [0, 1, 2].map(|warp| (SmId(0), warp)));
-        assert!(residence.ask(PAGE, Wanted::Load), "a new request is necessary");
+        assert!(residence.ask(PAGE, AttemptedAccess::Load), "a new request is necessary");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A packet is serialised once and meets no packet from another pair.
 
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
-use crate::turning_link::Way;
+use crate::turning_link::Direction;
 use tombolo_types::{Bytes, GpuId, Ps, Rate};
 
 /// Links in both directions between any two members.
@@ -28,11 +28,11 @@ impl Pairs {
     }
 
     /// Sum over the counters for all links at a member in one direction; the busy time is the average.
-    pub fn stats(&self, member: GpuId, way: Way) -> LinkStats {
+    pub fn stats(&self, member: GpuId, direction: Direction) -> LinkStats {
         let own = usize::from(member.0);
-        let index = |other: usize| match way {
-            Way::Out => own * self.members + other,
-            Way::In => other * self.members + own,
+        let index = |other: usize| match direction {
+            Direction::Out => own * self.members + other,
+            Direction::In => other * self.members + own,
         };
         let mut all = LinkStats::default();
         let others = (0..self.members).filter(|other| *other != own);
@@ -79,10 +79,10 @@ mod tests {
         let mut pairs = Pairs::new(3, RATE);
         (0..4).for_each(|_| _ = send(&mut pairs, 0, 0, 1));
         (0..2).for_each(|_| _ = send(&mut pairs, 0, 0, 2));
-        let (out, into) = (pairs.stats(GpuId(0), Way::Out), pairs.stats(GpuId(1), Way::In));
+        let (out, into) = (pairs.stats(GpuId(0), Direction::Out), pairs.stats(GpuId(1), Direction::In));
         assert_eq!((out.bytes(), out.busy), (Bytes(600), Ps(3 * ONE.0)));
         assert_eq!((into.bytes(), into.busy), (Bytes(400), Ps(2 * ONE.0)));
-        assert_eq!(pairs.stats(GpuId(0), Way::In).bytes(), Bytes(0));
-        assert_eq!(Pairs::new(1, RATE).stats(GpuId(0), Way::Out).busy, Ps::ZERO, "one alone has no link");
+        assert_eq!(pairs.stats(GpuId(0), Direction::In).bytes(), Bytes(0));
+        assert_eq!(Pairs::new(1, RATE).stats(GpuId(0), Direction::Out).busy, Ps::ZERO, "one alone has no link");
     }
 }

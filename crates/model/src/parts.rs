@@ -1,22 +1,22 @@
 //! A module from the controller's viewpoint: the SM side, the slice side, and the paths between both.
 
 use crate::activity::Sample;
-use crate::below::{Below, L2};
 use crate::context::{SliceContext, SmContext, UncoreContext};
 use crate::cpu::Cpu;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::message::{Message, Out};
+use crate::module_config::ModuleConfig;
+use crate::module_halves::{SliceSide, SmSide};
 use crate::port::Port;
-use crate::sides::{SliceSide, SmSide};
-use crate::site::Site;
 use crate::sm::Sm;
 use crate::uncore::Uncore;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::{ComponentId, Line, Ps, SmId};
 
 /// Mutable view of a module for the controller, with both sides.
-pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
+pub struct Parts<'a, 'o, C: L2Design<D>, D: Contents> {
     /// The module's position in the machine.
-    pub site: &'a Site<C, D>,
+    pub config: &'a ModuleConfig<C, D>,
     /// The module's SMs, or the host's core.
     pub sm_side: &'a mut SmSide<D>,
     /// The module's L2 slices.
@@ -27,33 +27,33 @@ pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
     pub out: &'a mut Out<'o, D>,
 }
 
-impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
+impl<'o, C: L2Design<D>, D: Contents> Parts<'_, 'o, C, D> {
     /// Mutable view for `id`, acting in place of a line's slice.
     #[inline]
     pub fn as_slice(&mut self, id: ComponentId, line: Line) -> SliceContext<'_, 'o, C, D> {
-        let Parts { site, slice_side, uncore, out, .. } = self;
-        let (_, shared) = slice_side.slice_mut(site.map.slice(line));
-        SliceContext { id, site, shared, uncore, out }
+        let Parts { config, slice_side, uncore, out, .. } = self;
+        let (_, shared) = slice_side.slice_mut(config.map.slice(line));
+        SliceContext { id, config, shared, uncore, out }
     }
 
     /// Mutable view for the uncore; events are sent as `id`.
     #[inline]
     pub fn at_uncore(&mut self, id: ComponentId) -> UncoreContext<'_, 'o, C, D> {
-        UncoreContext { id, site: self.site, uncore: self.uncore, out: self.out }
+        UncoreContext { id, config: self.config, uncore: self.uncore, out: self.out }
     }
 
     /// Calls `act` with an SM and its view.
     #[inline]
     pub fn at_sm<R>(&mut self, sm: usize, act: impl FnOnce(&mut Sm<D>, &mut SmContext<'_, 'o, C, D>) -> R) -> R {
         let SmSide { sms, shared, .. } = self.sm_side;
-        act(&mut sms[sm], &mut SmContext { site: self.site, shared, out: self.out })
+        act(&mut sms[sm], &mut SmContext { config: self.config, shared, out: self.out })
     }
 
     /// Calls `act` with the host's core, if this is the host's module.
     pub fn at_core(&mut self, act: impl FnOnce(&mut Cpu, &mut SmContext<'_, 'o, C, D>)) {
         let SmSide { core, shared, .. } = self.sm_side;
         if let Some(core) = core {
-            act(core, &mut SmContext { site: self.site, shared, out: self.out });
+            act(core, &mut SmContext { config: self.config, shared, out: self.out });
         }
     }
 
@@ -61,45 +61,45 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     pub fn send_to_sms(&mut self, at: Ps, by: ComponentId, message: Message<D>) {
         let at = self.to_sm(at);
         for sm in (0..self.sms()).map(SmId) {
-            self.out.send(at, by, self.site.layout.sm(self.site.module, sm), message);
+            self.out.send(at, by, self.config.layout.sm(self.config.module, sm), message);
         }
     }
 
     /// Sends a message from `by` to the first slice in every group, to arrive one crossbar latency from now.
     pub fn send_to_groups(&mut self, by: ComponentId, message: Message<D>) {
         let at = self.to_sm(self.out.now());
-        let size = self.site.machine.l2.slices / self.groups();
+        let size = self.config.machine.l2.slices / self.groups();
         for group in 0..self.groups() {
-            self.out.send(at, by, self.site.layout.slice(self.site.module, group * size), message);
+            self.out.send(at, by, self.config.layout.slice(self.config.module, group * size), message);
         }
     }
 
     /// Number of slice groups in this module.
     pub fn groups(&self) -> u16 {
-        crate::convert::slice_groups(&self.site.machine)
+        crate::convert::slice_groups(&self.config.machine)
     }
 
     /// Arrival time at an SM for a message sent by the controller at `at`.
     pub fn to_sm(&self, at: Ps) -> Ps {
-        at + crate::convert::to_controller(&self.site.machine)
+        at + crate::convert::to_controller(&self.config.machine)
     }
 
     /// Departure time at an SM for a message received by the controller at `at`.
     pub fn from_sm(&self, at: Ps) -> Ps {
-        at.saturating_sub(crate::convert::to_controller(&self.site.machine))
+        at.saturating_sub(crate::convert::to_controller(&self.config.machine))
     }
 
     /// Arrival time at the command processor of a completion that occurred at `over` in SMs or slices, and is known to
     /// the controller now.
     pub fn to_command_processor(&self, over: Ps) -> Ps {
-        let machine = &self.site.machine;
-        let way = crate::convert::host_latency(machine);
-        (self.out.now() + crate::convert::beyond_controller(way, machine)).max(over + way)
+        let machine = &self.config.machine;
+        let latency = crate::convert::host_latency(machine);
+        (self.out.now() + crate::convert::latency_beyond_controller(latency, machine)).max(over + latency)
     }
 
     /// Number of SMs in this module.
     pub fn sms(&self) -> u16 {
-        if self.site.layout.host() == Some(self.site.module) { 0 } else { self.site.layout.sms }
+        if self.config.layout.host() == Some(self.config.module) { 0 } else { self.config.layout.sms }
     }
 
     /// Calls `act` with a slice and its view.
@@ -109,9 +109,9 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         index: u16,
         act: impl FnOnce(&mut C::Slice, &mut SliceContext<'_, 'o, C, D>) -> R,
     ) -> R {
-        let Parts { site, slice_side, uncore, out, .. } = self;
+        let Parts { config, slice_side, uncore, out, .. } = self;
         let (slice, shared) = slice_side.slice_mut(index);
-        act(slice, &mut SliceContext { id: slice.id(), site, shared, uncore, out })
+        act(slice, &mut SliceContext { id: slice.id(), config, shared, uncore, out })
     }
 
     /// Runs the periodic samplers due before an event at `now`: the way partition, and the module's activity.
@@ -132,7 +132,12 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
 }
 
 /// Sample of a module's state at a moment.
-pub(crate) fn sample<C: Below<D>, D: Contents>(at: Ps, sms: &[Sm<D>], slices: &SliceSide<C, D>, port: &Port) -> Sample {
+pub(crate) fn sample<C: L2Design<D>, D: Contents>(
+    at: Ps,
+    sms: &[Sm<D>],
+    slices: &SliceSide<C, D>,
+    port: &Port,
+) -> Sample {
     let dram = slices.dram();
     Sample {
         at,

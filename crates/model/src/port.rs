@@ -4,9 +4,9 @@
 use crate::departure::{Departure, SOON};
 use crate::link::{Link, LinkConfig, LinkStats};
 use crate::message::{Message, Out};
-use crate::packet::{Facts, Packet, Route};
-use crate::site::Site;
-use crate::watch::{Contents, Watch};
+use crate::module_config::ModuleConfig;
+use crate::packet::{Packet, PacketFacts, Route};
+use crate::value_probe::{Contents, ValueProbe};
 use tombolo_engine::{HOST_LINE, prefetch};
 use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
 
@@ -30,7 +30,7 @@ pub struct PortConfig {
 pub struct PortExit {
     /// Output port for the module's GPU, or the component between all GPUs.
     pub at: ComponentId,
-    /// Latency from the link's end: half the latency between two GPUs, or the value given by [`crate::gpu_way`].
+    /// Latency from the link's end: half the latency between two GPUs, or the value given by [`crate::gpu_port`].
     pub latency: Ps,
 }
 
@@ -52,7 +52,7 @@ pub struct OutgoingPacket<D: Contents> {
 pub struct Port {
     config: PortConfig,
     outgoing: Link,
-    /// Arrival time of the last packet per channel: by [`Site::source`], then target.
+    /// Arrival time of the last packet per channel: by [`ModuleConfig::source`], then target.
     arrivals: Vec<Ps>,
     incoming: Serializer,
     /// Entry time for the last packet with a wait at the ingress.
@@ -74,21 +74,26 @@ impl Port {
     /// Sends a packet to another module at its departure; returns when it has left. Packets from a component to a
     /// module arrive in order. Protocols rely on this order per line and per region, and each line and region belongs
     /// to one slice.
-    pub fn send<C, D: Contents>(&mut self, parcel: OutgoingPacket<D>, site: &Site<C, D>, out: &mut Out<'_, D>) -> Ps {
+    pub fn send<C, D: Contents>(
+        &mut self,
+        parcel: OutgoingPacket<D>,
+        config: &ModuleConfig<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Ps {
         let OutgoingPacket { from, departs, target, packet } = parcel;
-        let Facts { receiver, traffic, payload } = packet.facts();
-        let bytes = site.weights.of(payload);
-        let component = site.component(target, receiver);
-        let route = Route { source: site.module, target, bytes: bytes.0 as u16, component };
+        let PacketFacts { receiver, traffic, payload } = packet.facts();
+        let bytes = config.packet_sizes.of(payload);
+        let component = config.component(target, receiver);
+        let route = Route { source: config.module, target, bytes: bytes.0 as u16, component };
         let sent = self.outgoing.pass(out.now(), departs, traffic, bytes);
-        let channel = site.source(from) * self.config.modules + usize::from(target.0);
-        let late = site.watch.delay(site.module, target, &packet);
-        let keeps_order = !matches!(packet, Packet::Invalidate { .. }) || site.routing.fills_stay_ahead;
+        let channel = config.source(from) * self.config.modules + usize::from(target.0);
+        let late = config.probe.delay(config.module, target, &packet);
+        let keeps_order = !matches!(packet, Packet::Invalidate { .. }) || config.routing.fills_stay_ahead;
         let at = sent.time() + late;
         let arrival = if keeps_order { in_order(&mut self.arrivals[channel], at) } else { at };
-        if site.is_beyond(target) {
-            let host = site.layout.host();
-            let is_host = host.is_some_and(|host| host == target || host == site.module);
+        if config.is_beyond(target) {
+            let host = config.layout.host();
+            let is_host = host.is_some_and(|host| host == target || host == config.module);
             let exit = if is_host { self.config.to_host } else { self.config.to_gpus };
             out.send(arrival + exit.latency, from, exit.at, Message::Cross { route, packet });
         } else {

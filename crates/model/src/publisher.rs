@@ -13,17 +13,17 @@
 //! page is published if several modules subscribe to its updates and hold replicas.
 
 use crate::flags::Flags;
-use crate::message::Origin;
+use crate::message::ReplyDestination;
 use crate::tlb::{Tlb, TlbConfig, TlbStats, Walkers, WalkersConfig};
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use crate::write_queue::WriteQueue;
 use rustc_hash::{FxHashMap, FxHashSet};
-use tombolo_protocol::publication::{Publication, Publishing};
+use tombolo_protocol::publication::{PendingPublications, Publication};
 use tombolo_types::{Line, Mask, Page, Ps};
 
 /// Reason why an entry leaves the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drained {
+pub enum DrainCause {
     /// The queue has reached the watermark.
     Watermark,
     /// A release beyond the GPU, a kernel's end, or a page change.
@@ -53,7 +53,7 @@ pub struct PublicationStats {
     pub republished_lines: u64,
     /// Bytes received again before the earlier ones were read.
     pub useless_bytes: u64,
-    /// Entries removed from the queue, indexed by [`Drained`].
+    /// Entries removed from the queue, indexed by [`DrainCause`].
     pub drains: [u64; 4],
     /// Loads answered from the queue, by a module without a replica.
     pub forwards: u64,
@@ -93,11 +93,11 @@ pub struct PublisherConfig {
 
 /// Result of an atomic, held back until all subscribers have received the new value.
 #[derive(Clone, Copy, Debug)]
-pub struct HeldAnswer<D> {
+pub struct HeldReply<D> {
     /// Line of the atomic.
     pub line: Line,
     /// Requester.
-    pub origin: Origin,
+    pub origin: ReplyDestination,
     /// Previous contents.
     pub data: D,
 }
@@ -118,7 +118,7 @@ pub struct Publisher<D: Contents> {
     /// Atomics not yet answered by the page's home, by line.
     unanswered: FxHashMap<Line, u32>,
     /// Results that wait until their value has been accepted.
-    held: Vec<HeldAnswer<D>>,
+    held: Vec<HeldReply<D>>,
     /// Bytes received and not yet read.
     unread: FxHashMap<Line, Mask>,
     /// Lines sent since the last release.
@@ -149,8 +149,8 @@ impl<D: Contents> Publisher<D> {
     }
 
     /// Publication state of a line.
-    pub fn publishing(&self, line: Line) -> Publishing<D> {
-        Publishing {
+    pub fn publishing(&self, line: Line) -> PendingPublications<D> {
+        PendingPublications {
             entry: self.queue.get(line),
             under_way: self.under_way.contains_key(&line),
             unanswered: self.unanswered.contains_key(&line),
@@ -186,7 +186,7 @@ impl<D: Contents> Publisher<D> {
     }
 
     /// Counts a removed entry; if the line was sent before, counts the `copies` as sent again.
-    pub fn entry_left(&mut self, line: Line, cause: Drained, copies: u32) {
+    pub fn entry_left(&mut self, line: Line, cause: DrainCause, copies: u32) {
         self.stats.drains[cause as usize] += 1;
         if !self.sent.insert(line) {
             self.stats.republished_lines += u64::from(copies);
@@ -231,12 +231,12 @@ impl<D: Contents> Publisher<D> {
     }
 
     /// Holds back a result until no publication of its line is in flight: then every subscriber has the new value.
-    pub fn hold(&mut self, answer: HeldAnswer<D>) {
+    pub fn hold(&mut self, answer: HeldReply<D>) {
         self.held.push(answer);
     }
 
     /// Releases and returns the held results for a line.
-    pub fn let_go(&mut self, line: Line) -> Vec<HeldAnswer<D>> {
+    pub fn let_go(&mut self, line: Line) -> Vec<HeldReply<D>> {
         if self.held.is_empty() {
             return Vec::new();
         }

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::{Line, Mask, ModuleId, Page};
 
 /// A page to move, with its destination.
@@ -32,14 +32,14 @@ pub struct Remap {
 
 /// Bytes written by a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenBytes {
     /// Lines with at least a single written byte.
     pub lines: LineSet,
     /// Masks with the bytes written, for partially written lines.
     pub partly: FxHashMap<Line, Mask>,
 }
 
-impl Written {
+impl WrittenBytes {
     /// Written bytes of a line.
     pub fn mask(&self, line: Line) -> Mask {
         let is_written = crate::boundaries::reaches(Some(&self.lines), line);
@@ -55,17 +55,17 @@ pub struct PeerCopy {
     /// Destination.
     pub to: ModuleId,
     /// Lines carried.
-    pub lines: Lines,
+    pub lines: LineRange,
     /// Bytes written by the sender, which replace bytes at the receiver. Bytes between them are carried and dropped,
     /// because the receiver's may be newer.
-    pub written: Arc<Written>,
+    pub written: Arc<WrittenBytes>,
     /// Set if the copy continues the call with the previous copy between these modules.
     pub continues: bool,
 }
 
 /// Operations around one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Around {
+pub struct CommandTasks {
     /// Before the command: pages that move concurrently. All must arrive before the command begins.
     pub moves: Vec<PageMove>,
     /// At the launch: pages with a new home. Takes no time.
@@ -81,7 +81,7 @@ pub struct Around {
     pub stops_tracking: bool,
 }
 
-impl Around {
+impl CommandTasks {
     /// True if nothing is done before, at or after the command.
     pub fn is_empty(&self) -> bool {
         !self.is_preceded() && self.remaps.is_empty() && !self.is_followed()
@@ -103,7 +103,7 @@ impl Around {
 pub struct Schedule {
     /// Operations by command in the program, with a last entry for the program's end; shorter or empty if nothing is
     /// ever done.
-    pub around: Vec<Around>,
+    pub tasks: Vec<CommandTasks>,
     /// Every copy.
     pub copies: Vec<PeerCopy>,
     /// Set if the copies after a command begin module by module, each when its own part of the kernel ends. No other
@@ -114,11 +114,11 @@ pub struct Schedule {
 impl Schedule {
     /// True if accesses are tracked from the start.
     pub fn tracks(&self) -> bool {
-        self.around.iter().any(|around| around.stops_tracking)
+        self.tasks.iter().any(|tasks| tasks.stops_tracking)
     }
 
     /// Operations around command number `index`; `None` if there are none.
-    pub fn around(&self, index: usize) -> Option<&Around> {
-        self.around.get(index).filter(|around| !around.is_empty())
+    pub fn tasks_of(&self, index: usize) -> Option<&CommandTasks> {
+        self.tasks.get(index).filter(|tasks| !tasks.is_empty())
     }
 }

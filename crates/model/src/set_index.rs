@@ -9,7 +9,7 @@ pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const SCATTER: u64 = 0xc4ce_b9fe_1a85_ec53;
 
 /// Hash for line numbers, in tables inside a slice. It is independent of the slice selection
-/// ([`crate::map::Map::slice`] uses the golden ratio). Otherwise the lines in a slice would share their upper bits and
+/// ([`crate::address_map::AddressMap::slice`] uses the golden ratio). Otherwise the lines in a slice would share their upper bits and
 /// pile up.
 #[inline]
 pub(crate) fn scatter(number: u64) -> u64 {

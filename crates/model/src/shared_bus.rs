@@ -8,7 +8,7 @@
 
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
 use crate::switch::{Switch, SwitchConfig};
-use crate::turning_link::Way;
+use crate::turning_link::Direction;
 use tombolo_types::{Bytes, GpuId, Ps, Rate, Serializer};
 
 /// Shape of a shared bus.
@@ -71,24 +71,24 @@ impl SharedBus {
         let left = if to_host { at_root } else { self.down.forward(now, at_root, (from, AWAY), traffic, bytes) };
         let crossing = LinkCrossing { sent: if from_host { left } else { at_root }, left };
         let alone = self.alone.span(bytes);
-        let mut count = |member: GpuId, way: Way, ready: Ps, done: Ps| {
-            let stats = &mut self.members[usize::from(member.0)][way as usize];
+        let mut count = |member: GpuId, direction: Direction, ready: Ps, done: Ps| {
+            let stats = &mut self.members[usize::from(member.0)][direction as usize];
             stats.count(traffic, bytes);
             stats.busy += alone;
             stats.worst_queueing = stats.worst_queueing.max(done.saturating_sub(ready + alone));
         };
-        count(from, Way::Out, now, crossing.sent);
-        count(to, Way::In, if to_host || from_host { now } else { at_root }, left);
+        count(from, Direction::Out, now, crossing.sent);
+        count(to, Direction::In, if to_host || from_host { now } else { at_root }, left);
         crossing
     }
 
     /// Counters for packets sent or received by a member: only the member's own packets count towards busy time.
-    pub fn stats(&self, member: GpuId, way: Way) -> LinkStats {
-        self.members[usize::from(member.0)][way as usize]
+    pub fn stats(&self, member: GpuId, direction: Direction) -> LinkStats {
+        self.members[usize::from(member.0)][direction as usize]
     }
 
     /// Counters for the two directions, all members together: towards the root, and away from the root.
-    pub fn ways(&self) -> [LinkStats; 2] {
+    pub fn direction_stats(&self) -> [LinkStats; 2] {
         [*self.up.stats(), self.down.stats(AWAY).left]
     }
 }
@@ -133,8 +133,8 @@ mod tests {
                 let behind = u64::from(gpus) - 1 - gpu as u64;
                 assert_eq!(end, Ps(10_000_000 * u64::from(gpus) - behind * ONE.0), "{gpus} GPUs");
             }
-            assert_eq!(medium.stats(GpuId(0), Way::Out).busy, Ps(10_000_000), "its own share of the time");
-            assert_eq!(medium.ways()[0].busy, Ps(10_000_000 * u64::from(gpus)));
+            assert_eq!(medium.stats(GpuId(0), Direction::Out).busy, Ps(10_000_000), "its own share of the time");
+            assert_eq!(medium.direction_stats()[0].busy, Ps(10_000_000 * u64::from(gpus)));
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
         }
         assert_eq!(cross(&mut medium, 0, HOST.0, 1).left, ONE, "nothing has gone away from the root yet");
         assert_eq!(cross(&mut medium, 0, 2, HOST.0).left, Ps(101 * ONE.0));
-        assert_eq!(medium.ways().map(|way| way.bytes()), [Bytes(10_100), Bytes(100)]);
+        assert_eq!(medium.direction_stats().map(|direction| direction.bytes()), [Bytes(10_100), Bytes(100)]);
     }
 
     #[test]
@@ -155,9 +155,9 @@ mod tests {
         let last = (0..1600).map(|_| cross(&mut medium, 0, 0, 1).left).last();
         assert_eq!(last, Some(Ps(10_000_000) + ONE), "160 KB at 16 GB/s, and the last once more");
         assert_eq!(cross(&mut medium, 0, 2, HOST.0).left, Ps(10_000_000) + ONE, "behind all of it");
-        assert_eq!(medium.ways().map(|way| way.bytes()), [Bytes(160_100), Bytes(160_000)]);
-        assert_eq!(medium.stats(GpuId(1), Way::In).bytes(), Bytes(160_000));
-        assert_eq!(medium.stats(HOST, Way::In).bytes(), Bytes(100));
+        assert_eq!(medium.direction_stats().map(|direction| direction.bytes()), [Bytes(160_100), Bytes(160_000)]);
+        assert_eq!(medium.stats(GpuId(1), Direction::In).bytes(), Bytes(160_000));
+        assert_eq!(medium.stats(HOST, Direction::In).bytes(), Bytes(100));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Counters for a run: plain integers, one set per module, added up at the end.
 
-use crate::layout::{Place, Unit};
+use crate::layout::{ComponentKind, Unit};
 use std::fmt;
 use tombolo_types::Ps;
 
@@ -167,7 +167,7 @@ impl Digest {
 
     /// Mixes in an event: its time and component.
     #[inline]
-    pub fn event(&mut self, at: Ps, whom: Mark) {
+    pub fn event(&mut self, at: Ps, whom: ComponentMark) {
         self.mix(at.0.wrapping_add(whom.0));
     }
 
@@ -192,23 +192,23 @@ impl fmt::Display for Digest {
 
 /// Number that represents a component in an event digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark(u64);
+pub struct ComponentMark(u64);
 
-impl Mark {
+impl ComponentMark {
     /// Mark for a component.
-    pub fn of(place: Place) -> Mark {
+    pub fn of(place: ComponentKind) -> ComponentMark {
         let (kind, module, index) = match place {
-            Place::Module(module, Unit::Sm(sm)) => (1, module.0, sm.0),
-            Place::Module(module, Unit::Slice(slice)) => (2, module.0, slice),
-            Place::Module(module, Unit::Controller) => (3, module.0, 0),
-            Place::Switch => (4, 0, 0),
-            Place::CommandProcessor => (5, 0, 0),
-            Place::Module(module, Unit::CopyEngine) => (6, module.0, 0),
-            Place::Driver => (7, 0, 0),
-            Place::Way(gpu, way) => (8, gpu.0, way as u16),
+            ComponentKind::Module(module, Unit::Sm(sm)) => (1, module.0, sm.0),
+            ComponentKind::Module(module, Unit::Slice(slice)) => (2, module.0, slice),
+            ComponentKind::Module(module, Unit::Controller) => (3, module.0, 0),
+            ComponentKind::Switch => (4, 0, 0),
+            ComponentKind::CommandProcessor => (5, 0, 0),
+            ComponentKind::Module(module, Unit::CopyEngine) => (6, module.0, 0),
+            ComponentKind::Driver => (7, 0, 0),
+            ComponentKind::GpuPort(gpu, direction) => (8, gpu.0, direction as u16),
         };
         let place = kind << 32 | u64::from(module) << 16 | u64::from(index);
-        Mark(place.wrapping_mul(SPREAD))
+        ComponentMark(place.wrapping_mul(SPREAD))
     }
 }
 
@@ -233,16 +233,16 @@ mod tests {
     use super::*;
     use tombolo_types::{ModuleId, SmId};
 
-    fn of(events: &[(u64, Place)]) -> Digest {
+    fn of(events: &[(u64, ComponentKind)]) -> Digest {
         let mut digest = Digest::default();
-        events.iter().for_each(|&(at, place)| digest.event(Ps(at), Mark::of(place)));
+        events.iter().for_each(|&(at, place)| digest.event(Ps(at), ComponentMark::of(place)));
         digest
     }
 
     #[test]
     fn a_digest_tells_times_places_and_names_apart_and_not_their_order() {
-        let sm = |module, sm| Place::Module(ModuleId(module), Unit::Sm(SmId(sm)));
-        let slice = Place::Module(ModuleId(0), Unit::Slice(1));
+        let sm = |module, sm| ComponentKind::Module(ModuleId(module), Unit::Sm(SmId(sm)));
+        let slice = ComponentKind::Module(ModuleId(0), Unit::Slice(1));
         assert_eq!(of(&[(1, sm(0, 1)), (2, slice)]), of(&[(2, slice), (1, sm(0, 1))]));
         let all =
             [of(&[(1, sm(0, 1))]), of(&[(2, sm(0, 1))]), of(&[(1, sm(1, 1))]), of(&[(1, sm(0, 2))]), of(&[(1, slice)])];

@@ -1,6 +1,6 @@
 //! A non-blocking switch, used below or above others in a [`crate::tree`] or at the root of a [`crate::shared_bus`].
 //! The switch has a port per GPU, and the inside never saturates. GPUs connected by a single switch have separate port
-//! components instead ([`crate::gpu_way`]).
+//! components instead ([`crate::gpu_port`]).
 //!
 //! A packet is forwarded when its last byte has arrived. The link to a port has already serialised the packet at the
 //! link's rate, and input is counted without any wait. Packets are known earlier, in an order different from their

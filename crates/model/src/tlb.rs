@@ -3,7 +3,7 @@
 //! Modelled: the pages that a level holds, walks in flight joined by later requests, a bounded number of concurrent
 //! walks. Not modelled: memory reads by a walk (it takes a fixed time), address spaces, permissions.
 
-use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
+use crate::cache::{BulkClass, Cache, CacheConfig, IndexFunction, Replacement, Ways};
 use tombolo_types::{Line, Page, Ps};
 
 /// Shape of a TLB level.
@@ -46,7 +46,7 @@ impl Tlb {
             sets: entries / ways,
             ways,
             replacement: Replacement::LeastRecentlyUsed,
-            index: Index::Hashed,
+            index: IndexFunction::Hashed,
         };
         Tlb { pages: Cache::new(shape), latest: None, stats: TlbStats::default() }
     }

@@ -1,18 +1,18 @@
 //! Host transfers in flight to the modules: the bytes that the host reads or writes between kernels, and the written
 //! contents.
 //!
-//! The list is shared by a run's partitions, like [`crate::cargo`]. The command processor adds a transfer before it
+//! The list is shared by a run's partitions, like [`crate::sideband`]. The command processor adds a transfer before it
 //! sends the number, and clears the list when a kernel ends, because each transfer arrives before this kernel's launch.
 //! [`tombolo_protocol::transfer`] defines the effect of a transfer on a line. Neither DRAM nor links carry the bytes;
 //! [`crate::command_processor`] times each transfer as a whole.
 
-use crate::below::{Below, L2};
 use crate::context::SliceContext;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::message::Out;
-use crate::sides::{SliceGroup, SliceSide};
-use crate::site::Site;
+use crate::module_config::ModuleConfig;
+use crate::module_halves::{SliceGroup, SliceSide};
 use crate::uncore::Uncore;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -61,52 +61,52 @@ impl<D> Transfers<D> {
     }
 }
 
-impl<C: Below<D>, D: Contents> SliceSide<C, D> {
+impl<C: L2Design<D>, D: Contents> SliceSide<C, D> {
     /// A host transfer arrives at the group with first slice `slice`.
     #[cold]
     pub(crate) fn transfer(
         &mut self,
         slice: u16,
         (number, is_read): (u32, bool),
-        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        (config, uncore): (&ModuleConfig<C, D>, &mut Uncore<D>),
         out: &mut Out<'_, D>,
     ) {
         let (group, _) = self.place(slice);
-        let transfer = site.transfers.get(number);
-        let mut here = TransferGroup { first: slice, group: &mut self.groups[group], site, uncore, out };
+        let transfer = config.transfers.get(number);
+        let mut here = TransferGroup { first: slice, group: &mut self.groups[group], config, uncore, out };
         if is_read { here.read(number, transfer.ranges.clone()) } else { here.write(&transfer) }
     }
 }
 
 /// A slice group receiving a transfer.
-struct TransferGroup<'a, 'o, C: Below<D>, D: Contents> {
+struct TransferGroup<'a, 'o, C: L2Design<D>, D: Contents> {
     /// Number of its first slice.
     first: u16,
     group: &'a mut SliceGroup<C, D>,
-    site: &'a Site<C, D>,
+    config: &'a ModuleConfig<C, D>,
     uncore: &'a mut Uncore<D>,
     out: &'a mut Out<'o, D>,
 }
 
-impl<C: Below<D>, D: Contents> TransferGroup<'_, '_, C, D> {
+impl<C: L2Design<D>, D: Contents> TransferGroup<'_, '_, C, D> {
     /// Index of the slice with a line in this group; `None` if another group has the line.
     fn slice_of(&self, line: Line) -> Option<usize> {
-        let index = usize::from(self.site.map.slice(line).checked_sub(self.first)?);
+        let index = usize::from(self.config.map.slice(line).checked_sub(self.first)?);
         (index < self.group.slices.len()).then_some(index)
     }
 
     /// The host writes: cached copies are dropped, and each line gets new contents in the home memory.
     fn write(&mut self, transfer: &Transfer<D>) {
-        let TransferGroup { group: SliceGroup { slices, shared }, site, uncore, out, .. } = self;
+        let TransferGroup { group: SliceGroup { slices, shared }, config, uncore, out, .. } = self;
         for slice in &mut *slices {
-            let mut here = SliceContext { id: slice.id(), site, shared, uncore, out };
+            let mut here = SliceContext { id: slice.id(), config, shared, uncore, out };
             slice.host_wrote(&transfer.ranges, &mut here);
         }
         for &(line, mask, data) in &transfer.contents {
-            if self.slice_of(line).is_some() && self.site.map.is_placed(line) && self.site.is_home(line) {
+            if self.slice_of(line).is_some() && self.config.map.is_placed(line) && self.config.is_home(line) {
                 self.group.shared.memory.write(line, mask, data);
-                if self.site.map.moves() {
-                    self.site.cargo.write(self.site.map.page(line), (line, mask, data));
+                if self.config.map.moves() {
+                    self.config.sideband.write(self.config.map.page(line), (line, mask, data));
                 }
             }
         }
@@ -116,13 +116,13 @@ impl<C: Below<D>, D: Contents> TransferGroup<'_, '_, C, D> {
     /// memory.
     fn read(&mut self, number: u32, reads: Vec<Range<u64>>) {
         let phase = HostPhase { reads, writes: Vec::new() };
-        for access in phase.accesses(self.site.machine.line) {
+        for access in phase.accesses(self.config.machine.line) {
             let line = access.line;
             let Some(index) = self.slice_of(line) else { continue };
-            if self.site.map.only_home(line) == Some(self.site.module) {
+            if self.config.map.only_home(line) == Some(self.config.module) {
                 let SliceGroup { slices, shared } = &mut *self.group;
-                let data = slices[index].host_reads(line, &shared.memory, self.site);
-                self.site.watch.host_read(self.out.now(), number, line, access.mask, data);
+                let data = slices[index].host_reads(line, &shared.memory, self.config);
+                self.config.probe.host_read(self.out.now(), number, line, access.mask, data);
             }
         }
     }

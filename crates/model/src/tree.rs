@@ -54,7 +54,7 @@ impl Tree {
 
     /// Counters for a leaf's uplink, up and down.
     pub fn stats(&self, leaf: u8) -> [LinkStats; 2] {
-        [&self.up, &self.down].map(|way| way.stats(GpuId(leaf)).left)
+        [&self.up, &self.down].map(|direction| direction.stats(GpuId(leaf)).left)
     }
 }
 
@@ -77,15 +77,15 @@ mod tests {
     fn what_stays_in_its_leaf_sees_no_uplink() {
         let mut tree = tree();
         assert_eq!(climb(&mut tree, 50, 0, 1), Ps(50));
-        assert_eq!(tree.stats(0).map(|way| way.bytes()), [Bytes(0); 2]);
+        assert_eq!(tree.stats(0).map(|direction| direction.bytes()), [Bytes(0); 2]);
     }
 
     #[test]
     fn an_idle_tree_costs_both_uplinks() {
         let mut tree = tree();
         assert_eq!(climb(&mut tree, 50, 0, 3), Ps(50 + 2 * (1000 + 300)));
-        assert_eq!(tree.stats(0).map(|way| way.bytes()), [Bytes(100), Bytes(0)]);
-        assert_eq!(tree.stats(1).map(|way| way.bytes()), [Bytes(0), Bytes(100)]);
+        assert_eq!(tree.stats(0).map(|direction| direction.bytes()), [Bytes(100), Bytes(0)]);
+        assert_eq!(tree.stats(1).map(|direction| direction.bytes()), [Bytes(0), Bytes(100)]);
     }
 
     #[test]

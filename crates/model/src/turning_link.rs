@@ -17,21 +17,21 @@ const SATURATED_PERCENT: u64 = 99;
 
 /// Direction on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum Direction {
     /// From the GPU to the switch.
     Out,
     /// From the switch to the GPU.
     In,
 }
 
-impl Way {
+impl Direction {
     /// Both directions.
-    pub const BOTH: [Way; 2] = [Way::Out, Way::In];
+    pub const BOTH: [Direction; 2] = [Direction::Out, Direction::In];
 
-    fn other(self) -> Way {
+    fn other(self) -> Direction {
         match self {
-            Way::Out => Way::In,
-            Way::In => Way::Out,
+            Direction::Out => Direction::In,
+            Direction::In => Direction::Out,
         }
     }
 }
@@ -67,7 +67,7 @@ struct QueuedPacket<P> {
 
 /// State of one direction.
 #[derive(Clone, Debug)]
-struct Direction<P> {
+struct DirectionState<P> {
     /// Queued packets; the first is in transmission.
     queue: VecDeque<QueuedPacket<P>>,
     serializer: Serializer,
@@ -80,9 +80,9 @@ struct Direction<P> {
     stats: LinkStats,
 }
 
-impl<P> Direction<P> {
-    fn new(config: &TurningConfig) -> Direction<P> {
-        Direction {
+impl<P> DirectionState<P> {
+    fn new(config: &TurningConfig) -> DirectionState<P> {
+        DirectionState {
             queue: VecDeque::new(),
             serializer: Serializer::new(config.rate),
             sampled: Ps::ZERO,
@@ -125,7 +125,7 @@ impl<P> Direction<P> {
 struct PendingTurn {
     /// Time when the lanes carry data again.
     due: Ps,
-    /// Lanes gained, by [`Way`].
+    /// Lanes gained, by [`Direction`].
     gains: [u32; 2],
 }
 
@@ -133,8 +133,8 @@ struct PendingTurn {
 #[derive(Clone, Debug)]
 pub struct TurningLink<P> {
     config: TurningConfig,
-    /// Directions by [`Way`].
-    ways: [Direction<P>; 2],
+    /// Directions by [`Direction`].
+    directions: [DirectionState<P>; 2],
     turn: Option<PendingTurn>,
     sampled_at: Ps,
 }
@@ -143,26 +143,26 @@ impl<P> TurningLink<P> {
     /// An idle link with equally many lanes in each direction.
     pub fn new(config: TurningConfig) -> TurningLink<P> {
         assert!(!config.rate.is_infinite() && config.lanes > 0, "a link that turns has lanes of some rate");
-        let ways = [Direction::new(&config), Direction::new(&config)];
-        TurningLink { config, ways, turn: None, sampled_at: Ps::ZERO }
+        let directions = [DirectionState::new(&config), DirectionState::new(&config)];
+        TurningLink { config, directions, turn: None, sampled_at: Ps::ZERO }
     }
 
     /// Queues a packet at `now`. If the direction was idle, returns the last byte's departure time:
     /// [`TurningLink::sent`] must be called then.
     #[inline]
-    pub fn push(&mut self, now: Ps, way: Way, packet: P, traffic: Traffic, bytes: Bytes) -> Option<Ps> {
-        let direction = &mut self.ways[way as usize];
-        direction.queue.push_back(QueuedPacket { packet, traffic, bytes, since: now });
-        if direction.queue.len() == 1 { direction.start(now) } else { None }
+    pub fn push(&mut self, now: Ps, direction: Direction, packet: P, traffic: Traffic, bytes: Bytes) -> Option<Ps> {
+        let state = &mut self.directions[direction as usize];
+        state.queue.push_back(QueuedPacket { packet, traffic, bytes, since: now });
+        if state.queue.len() == 1 { state.start(now) } else { None }
     }
 
     /// Removes the packet whose last byte leaves at `now`. Also returns the time for the next call, if another packet
     /// waits.
     #[inline]
-    pub fn sent(&mut self, now: Ps, way: Way) -> (P, Option<Ps>) {
-        let direction = &mut self.ways[way as usize];
-        let gone = direction.queue.pop_front().expect("a packet ends that was being sent");
-        (gone.packet, direction.start(now))
+    pub fn sent(&mut self, now: Ps, direction: Direction) -> (P, Option<Ps>) {
+        let state = &mut self.directions[direction as usize];
+        let gone = state.queue.pop_front().expect("a packet ends that was being sent");
+        (gone.packet, state.start(now))
     }
 
     /// Resets the link at a kernel launch: all lanes necessary for equal directions turn at once. Returns the time to
@@ -172,7 +172,11 @@ impl<P> TurningLink<P> {
         let half = self.config.lanes;
         // Lanes already turning just carry later, like all others.
         self.turn = None;
-        self.start_turn(now, Way::BOTH.map(|way| self.ways[way as usize].lanes.min(half)), [half; 2])
+        self.start_turn(
+            now,
+            Direction::BOTH.map(|direction| self.directions[direction as usize].lanes.min(half)),
+            [half; 2],
+        )
     }
 
     /// Evaluates the time since the last sample, or since [`TurningLink::launch`]. Returns the time to call
@@ -183,17 +187,17 @@ impl<P> TurningLink<P> {
     /// nothing changes.
     pub fn sample(&mut self, now: Ps) -> Option<Ps> {
         let window = now - self.sampled_at;
-        let saturated = Way::BOTH.map(|way| {
-            let direction = &self.ways[way as usize];
-            (direction.busy(now) - direction.sampled).0 * 100 >= window.0 * SATURATED_PERCENT && window > Ps::ZERO
+        let saturated = Direction::BOTH.map(|direction| {
+            let state = &self.directions[direction as usize];
+            (state.busy(now) - state.sampled).0 * 100 >= window.0 * SATURATED_PERCENT && window > Ps::ZERO
         });
         self.forget_sample(now, now);
-        let lanes = Way::BOTH.map(|way| self.ways[way as usize].lanes);
+        let lanes = Direction::BOTH.map(|direction| self.directions[direction as usize].lanes);
         let gains = match saturated {
-            [true, false] => Way::Out,
-            [false, true] => Way::In,
-            [true, true] if lanes[0] < lanes[1] => Way::Out,
-            [true, true] if lanes[0] > lanes[1] => Way::In,
+            [true, false] => Direction::Out,
+            [false, true] => Direction::In,
+            [true, true] if lanes[0] < lanes[1] => Direction::Out,
+            [true, true] if lanes[0] > lanes[1] => Direction::In,
             [true, true] | [false, false] => return None,
         };
         let loses = gains.other();
@@ -211,40 +215,40 @@ impl<P> TurningLink<P> {
     /// ignored.
     pub fn turned(&mut self, now: Ps) {
         let Some(turn) = self.turn.take_if(|turn| turn.due == now) else { return };
-        for way in Way::BOTH {
-            let (direction, gain) = (&mut self.ways[way as usize], turn.gains[way as usize]);
+        for direction in Direction::BOTH {
+            let (state, gain) = (&mut self.directions[direction as usize], turn.gains[direction as usize]);
             if gain > 0 {
-                direction.set_lanes(now, direction.lanes + gain, &self.config);
+                state.set_lanes(now, state.lanes + gain, &self.config);
             }
         }
     }
 
     /// True if no byte was sent since the last sample, and no packet waits.
     pub fn is_quiet(&self, now: Ps) -> bool {
-        self.ways.iter().all(|way| way.queue.is_empty() && way.busy(now) == way.sampled)
+        self.directions.iter().all(|state| state.queue.is_empty() && state.busy(now) == state.sampled)
     }
 
     /// Restarts the sample at `at`, which is at most `now`. Nothing was sent between both times.
     pub fn forget_sample(&mut self, now: Ps, at: Ps) {
         self.sampled_at = at;
-        self.ways.iter_mut().for_each(|way| way.sampled = way.busy(now));
+        self.directions.iter_mut().for_each(|state| state.sampled = state.busy(now));
     }
 
-    /// Current number of lanes in direction `way`.
-    pub fn lanes(&self, way: Way) -> u32 {
-        self.ways[way as usize].lanes
+    /// Current number of lanes in `direction`.
+    pub fn lanes(&self, direction: Direction) -> u32 {
+        self.directions[direction as usize].lanes
     }
 
     /// Counters for a direction until now.
-    pub fn stats(&self, way: Way) -> &LinkStats {
-        &self.ways[way as usize].stats
+    pub fn stats(&self, direction: Direction) -> &LinkStats {
+        &self.directions[direction as usize].stats
     }
 
     /// Lane counters for a direction up to `end`.
-    pub fn lane_stats(&self, way: Way, end: Ps) -> LaneStats {
-        let direction = &self.ways[way as usize];
-        let last = u64::from(direction.lanes) * end.saturating_sub(direction.lanes_since).0;
-        LaneStats { lane_time: direction.lane_stats.lane_time + last, ..direction.lane_stats }
+    pub fn lane_stats(&self, direction: Direction, end: Ps) -> LaneStats {
+        let state = &self.directions[direction as usize];
+        let last = u64::from(state.lanes) * end.saturating_sub(state.lanes_since).0;
+        LaneStats { lane_time: state.lane_stats.lane_time + last, ..state.lane_stats }
     }
 
     /// Leaves each direction `kept` lanes now, and `wanted` lanes when the remaining ones have drained and turned.
@@ -253,14 +257,14 @@ impl<P> TurningLink<P> {
             return None;
         }
         let mut drained = now;
-        for way in Way::BOTH {
-            let (direction, kept) = (&mut self.ways[way as usize], kept[way as usize]);
-            if direction.lanes != kept {
-                drained = drained.max(direction.serializer.free_at());
-                direction.set_lanes(now, kept, &self.config);
+        for direction in Direction::BOTH {
+            let (state, kept) = (&mut self.directions[direction as usize], kept[direction as usize]);
+            if state.lanes != kept {
+                drained = drained.max(state.serializer.free_at());
+                state.set_lanes(now, kept, &self.config);
             }
         }
-        let gains = Way::BOTH.map(|way| wanted[way as usize] - kept[way as usize]);
+        let gains = Direction::BOTH.map(|direction| wanted[direction as usize] - kept[direction as usize]);
         let due = drained + self.config.switch_time;
         self.turn = Some(PendingTurn { due, gains });
         Some(due)
@@ -277,72 +281,72 @@ mod tests {
         TurningLink::new(config)
     }
 
-    fn push(link: &mut TurningLink<u32>, now: u64, way: Way, packet: u32) -> Option<Ps> {
-        link.push(Ps(now), way, packet, Traffic::Data { grains: 1 }, Bytes(160))
+    fn push(link: &mut TurningLink<u32>, now: u64, direction: Direction, packet: u32) -> Option<Ps> {
+        link.push(Ps(now), direction, packet, Traffic::Data { grains: 1 }, Bytes(160))
     }
 
-    /// Sends without a pause on `ways`, from time `from` to `to`, when a sample ends.
-    fn saturate(link: &mut TurningLink<u32>, ways: &[Way], from: u64, to: u64) -> Option<Ps> {
-        for &way in ways {
-            let mut next = push(link, from, way, 0);
+    /// Sends without a pause on `directions`, from time `from` to `to`, when a sample ends.
+    fn saturate(link: &mut TurningLink<u32>, directions: &[Direction], from: u64, to: u64) -> Option<Ps> {
+        for &direction in directions {
+            let mut next = push(link, from, direction, 0);
             while let Some(at) = next.filter(|at| at.0 < to) {
-                push(link, at.0, way, 0);
-                next = link.sent(at, way).1;
+                push(link, at.0, direction, 0);
+                next = link.sent(at, direction).1;
             }
-            while link.ways[way as usize].queue.len() > 1 {
-                link.ways[way as usize].queue.pop_back();
+            while link.directions[direction as usize].queue.len() > 1 {
+                link.directions[direction as usize].queue.pop_back();
             }
         }
         let turned = link.sample(Ps(to));
-        for &way in ways {
-            let until = link.ways[way as usize].serializer.free_at();
-            link.sent(until, way);
+        for &direction in directions {
+            let until = link.directions[direction as usize].serializer.free_at();
+            link.sent(until, direction);
         }
         turned
     }
 
     fn lanes(link: &TurningLink<u32>) -> [u32; 2] {
-        Way::BOTH.map(|way| link.lanes(way))
+        Direction::BOTH.map(|direction| link.lanes(direction))
     }
 
     #[test]
     fn packets_leave_one_after_the_other_at_the_rate_of_all_lanes() {
         let mut link = link();
-        assert_eq!(push(&mut link, 0, Way::Out, 1), Some(Ps(20_000)));
-        assert_eq!(push(&mut link, 5, Way::Out, 2), None, "it waits");
-        assert_eq!(push(&mut link, 5, Way::In, 3), Some(Ps(20_005)), "the other way is free");
-        assert_eq!(link.sent(Ps(20_000), Way::Out), (1, Some(Ps(40_000))));
-        assert_eq!(link.sent(Ps(40_000), Way::Out), (2, None));
-        assert_eq!(link.stats(Way::Out).worst_queueing, Ps(19_995));
+        assert_eq!(push(&mut link, 0, Direction::Out, 1), Some(Ps(20_000)));
+        assert_eq!(push(&mut link, 5, Direction::Out, 2), None, "it waits");
+        assert_eq!(push(&mut link, 5, Direction::In, 3), Some(Ps(20_005)), "the other way is free");
+        assert_eq!(link.sent(Ps(20_000), Direction::Out), (1, Some(Ps(40_000))));
+        assert_eq!(link.sent(Ps(40_000), Direction::Out), (2, None));
+        assert_eq!(link.stats(Direction::Out).worst_queueing, Ps(19_995));
     }
 
     #[test]
     fn a_lane_of_the_idle_way_turns_when_the_other_is_saturated() {
         let mut link = link();
-        assert_eq!(saturate(&mut link, &[Way::In], 0, 5_000_000), Some(Ps(5_100_000)), "nothing to drain");
+        assert_eq!(saturate(&mut link, &[Direction::In], 0, 5_000_000), Some(Ps(5_100_000)), "nothing to drain");
         assert_eq!(lanes(&link), [7, 8], "it carries nothing while it turns");
         link.turned(Ps(5_100_000));
         assert_eq!(lanes(&link), [7, 9]);
         // 160 B over 9 GB/s.
-        assert_eq!(push(&mut link, 6_000_000, Way::In, 1), Some(Ps(6_017_777)));
+        assert_eq!(push(&mut link, 6_000_000, Direction::In, 1), Some(Ps(6_017_777)));
     }
 
     #[test]
     fn a_way_just_below_saturation_gets_no_lane() {
         let mut link = link();
-        let busy = saturate(&mut link, &[Way::In], 60_000, 5_000_000);
+        let busy = saturate(&mut link, &[Direction::In], 60_000, 5_000_000);
         assert_eq!(busy, None, "4.94 of 5 us are 98.8 %");
-        assert_eq!(saturate(&mut link, &[Way::In], 5_040_000, 10_000_000), Some(Ps(10_100_000)), "99.2 %");
+        assert_eq!(saturate(&mut link, &[Direction::In], 5_040_000, 10_000_000), Some(Ps(10_100_000)), "99.2 %");
     }
 
     #[test]
     fn a_lane_turns_after_the_packet_on_it_has_drained() {
         let mut link = link();
-        push(&mut link, 4_990_000, Way::Out, 1);
-        assert_eq!(saturate(&mut link, &[Way::In], 0, 5_000_000), Some(Ps(5_010_000 + 100_000)));
-        push(&mut link, 5_000_000, Way::Out, 2);
+        push(&mut link, 4_990_000, Direction::Out, 1);
+        assert_eq!(saturate(&mut link, &[Direction::In], 0, 5_000_000), Some(Ps(5_010_000 + 100_000)));
+        push(&mut link, 5_000_000, Direction::Out, 2);
         // The packet in transmission keeps its rate; the next packet has seven lanes.
-        assert_eq!(link.sent(Ps(5_010_000), Way::Out), (1, Some(Ps(5_010_000 + 22_857))));
+        assert_eq!(link.sent(Ps(5_010_000), Direction::Out), (1, Some(Ps(5_010_000 + 22_857))));
     }
 
     #[test]
@@ -350,20 +354,24 @@ mod tests {
         let mut link = link();
         for window in 0..20_u64 {
             let end = (window + 1) * 5_000_000;
-            let turned = saturate(&mut link, &[Way::In], window * 5_000_000, end);
+            let turned = saturate(&mut link, &[Direction::In], window * 5_000_000, end);
             assert_eq!(turned.is_some(), window < 7, "window {window}");
             turned.into_iter().for_each(|at| link.turned(at));
         }
         assert_eq!(lanes(&link), [1, 15]);
-        assert_eq!(link.lane_stats(Way::In, Ps(100_000_000)).turned, 7);
+        assert_eq!(link.lane_stats(Direction::In, Ps(100_000_000)).turned, 7);
     }
 
     #[test]
     fn two_saturated_ways_become_equal_again() {
         let mut link = link();
-        for (window, ways) in [&[Way::Out][..], &[Way::Out], &Way::BOTH, &Way::BOTH, &Way::BOTH].iter().enumerate() {
+        for (window, directions) in
+            [&[Direction::Out][..], &[Direction::Out], &Direction::BOTH, &Direction::BOTH, &Direction::BOTH]
+                .iter()
+                .enumerate()
+        {
             let start = window as u64 * 5_000_000;
-            let turned = saturate(&mut link, ways, start, start + 5_000_000);
+            let turned = saturate(&mut link, directions, start, start + 5_000_000);
             assert_eq!(turned.is_some(), window < 4, "window {window}");
             turned.into_iter().for_each(|at| link.turned(at));
         }
@@ -374,7 +382,7 @@ mod tests {
     fn a_launch_makes_both_ways_equal_whatever_is_turning() {
         let mut link = link();
         for window in 0..3 {
-            let turned = saturate(&mut link, &[Way::Out], window * 5_000_000, (window + 1) * 5_000_000);
+            let turned = saturate(&mut link, &[Direction::Out], window * 5_000_000, (window + 1) * 5_000_000);
             turned.filter(|_| window < 2).into_iter().for_each(|at| link.turned(at));
         }
         assert_eq!(lanes(&link), [10, 5]);
@@ -390,19 +398,19 @@ mod tests {
     #[test]
     fn lanes_times_time_leaves_out_what_is_turning() {
         let mut link = link();
-        saturate(&mut link, &[Way::In], 0, 5_000_000).into_iter().for_each(|at| link.turned(at));
-        let time = |way| link.lane_stats(way, Ps(10_000_000)).lane_time;
-        assert_eq!(time(Way::Out), 8 * 5_000_000 + 7 * 5_000_000);
-        assert_eq!(time(Way::In), 8 * 5_100_000 + 9 * 4_900_000);
+        saturate(&mut link, &[Direction::In], 0, 5_000_000).into_iter().for_each(|at| link.turned(at));
+        let time = |direction| link.lane_stats(direction, Ps(10_000_000)).lane_time;
+        assert_eq!(time(Direction::Out), 8 * 5_000_000 + 7 * 5_000_000);
+        assert_eq!(time(Direction::In), 8 * 5_100_000 + 9 * 4_900_000);
     }
 
     #[test]
     fn a_link_is_quiet_until_something_is_sent() {
         let mut link = link();
         assert!(link.is_quiet(Ps(100)));
-        push(&mut link, 100, Way::In, 1);
+        push(&mut link, 100, Direction::In, 1);
         assert!(!link.is_quiet(Ps(100)));
-        link.sent(Ps(20_100), Way::In);
+        link.sent(Ps(20_100), Direction::In);
         assert!(!link.is_quiet(Ps(30_000)), "since the last sample");
         link.sample(Ps(30_000));
         assert!(link.is_quiet(Ps(40_000)));

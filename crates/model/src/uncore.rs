@@ -3,14 +3,14 @@
 
 use crate::activity::{Activity, Sample};
 use crate::drains::Drains;
+use crate::module_config::ModuleConfig;
 use crate::port::Port;
 use crate::publisher::Publisher;
-use crate::site::Site;
 use crate::stats::L2Stats;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use crate::way_partition::WayPartition;
-use tombolo_design::Built;
-use tombolo_design::placement::Publishes;
+use tombolo_design::ModelInput;
+use tombolo_design::placement::PublicationSettings;
 use tombolo_types::{GpuId, Ps};
 
 /// Parts present only once in a module. Slices and the controller access them through a mutable view of the module.
@@ -33,15 +33,15 @@ pub struct Uncore<D: Contents> {
 
 impl<D: Contents> Uncore<D> {
     /// An idle uncore.
-    pub fn new<C>(site: &Site<C, D>, built: &Built) -> Uncore<D> {
-        let machine = &*site.machine;
-        let gpu = GpuId(site.module.0 / machine.topology.modules_per_gpu);
+    pub fn new<C>(config: &ModuleConfig<C, D>, built: &ModelInput) -> Uncore<D> {
+        let machine = &*config.machine;
+        let gpu = GpuId(config.module.0 / machine.topology.modules_per_gpu);
         Uncore {
             ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
-            port: Port::new(crate::convert::port(machine, site.layout, gpu)),
+            port: Port::new(crate::convert::port(machine, config.layout, gpu)),
             drains: Drains::new(crate::convert::drains(machine)),
             stats: L2Stats::default(),
-            publisher: publisher(site, built),
+            publisher: publisher(config, built),
             activity: None,
             due: Ps::NEVER,
         }
@@ -110,7 +110,7 @@ impl<D: Contents> Uncore<D> {
 }
 
 /// The publisher for stores, if pages are published.
-fn publisher<C, D: Contents>(site: &Site<C, D>, built: &Built) -> Option<Box<Publisher<D>>> {
-    let Publishes { rules, allocates } = built.sharing.publishes?;
-    Some(Box::new(Publisher::new(crate::convert::publisher(&site.machine, allocates), rules)))
+fn publisher<C, D: Contents>(config: &ModuleConfig<C, D>, built: &ModelInput) -> Option<Box<Publisher<D>>> {
+    let PublicationSettings { rules, allocates } = built.sharing.publishes?;
+    Some(Box::new(Publisher::new(crate::convert::publisher(&config.machine, allocates), rules)))
 }

@@ -4,7 +4,7 @@
 //! without received mappings is mapped according to [`Paging::placed`].
 
 use rustc_hash::FxHashMap;
-use tombolo_protocol::paging::{Access, Mapping, Paging};
+use tombolo_protocol::paging::{Mapping, PagePermission, Paging};
 use tombolo_types::{ModuleId, ModuleSet, Page};
 
 /// Subscriber sets, each stored once: most pages share a few sets.
@@ -33,7 +33,7 @@ impl SubscriberSets {
 #[derive(Clone, Copy, Debug)]
 struct StoredMapping {
     home: ModuleId,
-    access: Access,
+    access: PagePermission,
     subscribers: u32,
 }
 
@@ -44,48 +44,48 @@ pub struct View {
     /// Number of modules in the whole machine.
     modules: u8,
     rules: Paging,
-    told: FxHashMap<Page, StoredMapping>,
+    mapped: FxHashMap<Page, StoredMapping>,
     subscribers: SubscriberSets,
 }
 
 impl View {
     /// View for module `at` among `modules` modules, before the run.
     pub fn new(at: ModuleId, modules: u8, rules: Paging) -> View {
-        View { at, modules, rules, told: FxHashMap::default(), subscribers: SubscriberSets::new() }
+        View { at, modules, rules, mapped: FxHashMap::default(), subscribers: SubscriberSets::new() }
     }
 
     /// The module's mapping for a page placed at `placed`: the last received mapping, or the one that follows from the
     /// placement.
     #[inline]
     pub fn mapping(&self, page: Page, placed: ModuleId) -> Mapping {
-        match self.told.get(&page) {
+        match self.mapped.get(&page) {
             Some(&StoredMapping { home, access, subscribers }) => {
                 Mapping { home, access, subscribers: self.subscribers.sets[subscribers as usize] }
             }
-            None => self.untold(placed),
+            None => self.initial_mapping(placed),
         }
     }
 
     fn set(&mut self, page: Page, Mapping { home, access, subscribers }: Mapping) {
         let subscribers = self.subscribers.number(subscribers);
-        self.told.insert(page, StoredMapping { home, access, subscribers });
+        self.mapped.insert(page, StoredMapping { home, access, subscribers });
     }
 
-    fn untold(&self, placed: ModuleId) -> Mapping {
+    fn initial_mapping(&self, placed: ModuleId) -> Mapping {
         let before = self.rules.placed(placed, self.modules);
-        before.mapping(self.at).unwrap_or_else(|| Mapping::at(placed, Access::None))
+        before.mapping(self.at).unwrap_or_else(|| Mapping::at(placed, PagePermission::None))
     }
 
     /// Sets the module's mapping for the page. `None`: the page belongs to the host, and the home stays unchanged in
     /// this view.
     pub fn map(&mut self, page: Page, placed: ModuleId, mapping: Option<Mapping>) {
-        let told = self.mapping(page, placed).told(mapping);
+        let told = self.mapping(page, placed).updated(mapping);
         self.set(page, told);
     }
 
     /// Stops accesses by the module to the page. Accesses in flight still find the page's home.
     pub fn refuse(&mut self, page: Page, placed: ModuleId) {
-        let refused = self.mapping(page, placed).refused();
+        let refused = self.mapping(page, placed).unmapped();
         self.set(page, refused);
     }
 
@@ -103,14 +103,14 @@ mod tests {
     #[test]
     fn a_page_is_where_it_was_placed_until_it_is_told_otherwise() {
         let mut view = View::new(ModuleId(1), 3, Paging::default());
-        assert_eq!(view.mapping(Page(0), ModuleId(0)), Mapping::at(ModuleId(0), Access::None));
-        assert_eq!(view.mapping(Page(1), ModuleId(1)).access, Access::Write);
-        view.map(Page(0), ModuleId(0), Some(Mapping::at(ModuleId(1), Access::Write)));
+        assert_eq!(view.mapping(Page(0), ModuleId(0)), Mapping::at(ModuleId(0), PagePermission::None));
+        assert_eq!(view.mapping(Page(1), ModuleId(1)).access, PagePermission::Write);
+        view.map(Page(0), ModuleId(0), Some(Mapping::at(ModuleId(1), PagePermission::Write)));
         assert_eq!(view.mapping(Page(0), ModuleId(0)).home, ModuleId(1));
         view.refuse(Page(0), ModuleId(0));
-        assert_eq!(view.mapping(Page(0), ModuleId(0)), Mapping::at(ModuleId(1), Access::None));
+        assert_eq!(view.mapping(Page(0), ModuleId(0)), Mapping::at(ModuleId(1), PagePermission::None));
         view.map(Page(1), ModuleId(1), None);
-        assert_eq!(view.mapping(Page(1), ModuleId(1)), Mapping::at(ModuleId(1), Access::None));
+        assert_eq!(view.mapping(Page(1), ModuleId(1)), Mapping::at(ModuleId(1), PagePermission::None));
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         let mut view = View::new(ModuleId(1), 200, Paging::default());
         let published = |last: u8| Mapping {
             subscribers: [1, last].map(ModuleId).into_iter().collect(),
-            ..Mapping::at(ModuleId(1), Access::Write)
+            ..Mapping::at(ModuleId(1), PagePermission::Write)
         };
         for (page, last) in [(0, 7), (1, 199), (2, 7), (0, 42)] {
             view.map(Page(page), ModuleId(1), Some(published(last)));
@@ -131,6 +131,6 @@ mod tests {
     #[test]
     fn where_everybody_may_use_it_a_page_is_used_from_afar() {
         let view = View::new(ModuleId(2), 3, Paging { everybody: true, ..Paging::default() });
-        assert_eq!(view.mapping(Page(7), ModuleId(0)), Mapping::at(ModuleId(0), Access::Write));
+        assert_eq!(view.mapping(Page(7), ModuleId(0)), Mapping::at(ModuleId(0), PagePermission::Write));
     }
 }

@@ -12,7 +12,7 @@
 
 use crate::cache::Ways;
 use std::sync::Arc;
-use tombolo_design::capacity::{CapacityPolicy, Level, Window};
+use tombolo_design::capacity::{CacheLevel, CapacityPolicy, Window};
 use tombolo_types::{Bytes, Ps, Rate};
 
 /// Percentage of a window from which a resource counts as saturated. Source: NUMA-GPU, section 5.1.
@@ -201,7 +201,7 @@ impl WayPartition {
     fn start(&mut self, since: Ps) {
         let policy = &self.config.policy;
         let local = |level, ways| policy.start(level, ways).unwrap_or(0);
-        let (l1, l2) = (local(Level::L1, self.config.l1_ways), local(Level::L2, self.config.l2_ways));
+        let (l1, l2) = (local(CacheLevel::L1, self.config.l1_ways), local(CacheLevel::L2, self.config.l2_ways));
         self.set(LocalWays { since, l1, l2 });
     }
 

@@ -7,13 +7,13 @@
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_protocol::Data;
-use tombolo_protocol::publication::Entry;
+use tombolo_protocol::publication::PublicationEntry;
 use tombolo_types::{Line, Mask};
 
 /// An entry with its serial number among all additions.
 #[derive(Clone, Copy, Debug)]
 struct NumberedEntry<D> {
-    entry: Entry<D>,
+    entry: PublicationEntry<D>,
     number: u64,
 }
 
@@ -36,7 +36,7 @@ impl<D: Data> WriteQueue<D> {
     }
 
     /// Entry for a line, if present.
-    pub fn get(&self, line: Line) -> Option<Entry<D>> {
+    pub fn get(&self, line: Line) -> Option<PublicationEntry<D>> {
         self.entries.get(&line).map(|added| added.entry)
     }
 
@@ -53,7 +53,7 @@ impl<D: Data> WriteQueue<D> {
     /// Adds a store. Returns true if its line was already present.
     pub fn add(&mut self, line: Line, mask: Mask, data: D) -> bool {
         let earlier = self.entries.get_mut(&line);
-        let entry = Entry::added(earlier.as_ref().map(|added| added.entry), mask, data);
+        let entry = PublicationEntry::added(earlier.as_ref().map(|added| added.entry), mask, data);
         if let Some(added) = earlier {
             added.entry = entry;
             return true;
@@ -65,7 +65,7 @@ impl<D: Data> WriteQueue<D> {
     }
 
     /// Removes and returns a line's entry.
-    pub fn remove(&mut self, line: Line) -> Option<Entry<D>> {
+    pub fn remove(&mut self, line: Line) -> Option<PublicationEntry<D>> {
         let removed = self.entries.remove(&line).map(|added| added.entry);
         // Stale pairs are dropped when they reach the front; if many entries leave out of order, all stale pairs are
         // dropped here.

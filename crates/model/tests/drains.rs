@@ -9,11 +9,13 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tombolo_model::credits::Generation;
 use tombolo_model::drains::{Drains, DrainsConfig};
-use tombolo_model::outstanding::{Asker, Tickets};
-use tombolo_protocol::drain::{Leg, Pool, Sender, Sent, StoreTaken, Wait, What, moves_on};
+use tombolo_model::outstanding::{DrainWaiter, Tickets};
+use tombolo_protocol::drain::{
+    AcknowledgedStore, MessageInFlight, MessageKind, Pool, Sender, StoreRoute, Wait, continuing_waits,
+};
 use tombolo_protocol::hmg::Hmg;
 use tombolo_protocol::nhcc::Nhcc;
-use tombolo_protocol::vi::Options;
+use tombolo_protocol::vi::ProtocolOptions;
 use tombolo_protocol::{Action, Coherence, Topology};
 use tombolo_types::{GpuId, Line, ModuleId, Ps, Scope};
 
@@ -46,7 +48,7 @@ const SHARED: Line = Line(0);
 const ACTIONS: [Action; 7] = [
     Action::DrainStores(Scope::Gpu),
     Action::DrainStores(Scope::Sys),
-    Action::PassOnStores,
+    Action::ForwardStores,
     Action::Flush,
     Action::AwaitStores,
     Action::DrainInvalidations(Scope::Gpu),
@@ -78,7 +80,7 @@ fn step() -> impl Strategy<Value = DrainStep> {
 /// Message in flight, as seen from both models.
 #[derive(Clone, Copy)]
 struct InFlight {
-    sent: Sent,
+    sent: MessageInFlight,
     /// Bit set of waits that include this message.
     waited: u64,
     origin: ModuleId,
@@ -117,14 +119,14 @@ impl<P: Coherence> World<P> {
         let hierarchical = self.protocol.is_hierarchical();
         let homes = Machine.homes(from, line);
         let Some(to) = homes.next(from, hierarchical) else { return };
-        let tickets = self.of(from).post(Leg::of(&Machine, hierarchical, (from, origin), homes), tickets);
-        let sent = Sent { what: What::Store, from: Sender::Module(from), to, place: line.0 };
+        let tickets = self.of(from).post(StoreRoute::of(&Machine, hierarchical, (from, origin), homes), tickets);
+        let sent = MessageInFlight { kind: MessageKind::Store, from: Sender::Module(from), to, key: line.0 };
         self.flight.push(InFlight { sent, waited, origin, for_others: 1 << origin.0, tickets });
     }
 
     fn invalidate(&mut self, from: ModuleId, to: ModuleId) {
         let hop = self.of(from).post_invalidation(Self::beyond(from, to));
-        let sent = Sent { what: What::Invalidation, from: Sender::Module(from), to, place: 0 };
+        let sent = MessageInFlight { kind: MessageKind::Invalidation, from: Sender::Module(from), to, key: 0 };
         let tickets = Tickets { hop, ..Tickets::default() };
         self.flight.push(InFlight { sent, waited: 0, origin: from, for_others: 0, tickets });
     }
@@ -135,20 +137,20 @@ impl<P: Coherence> World<P> {
         }
         let item = self.flight.remove(which % self.flight.len());
         let Sender::Module(from) = item.sent.from else { unreachable!("no SM sends here") };
-        match item.sent.what {
-            What::Store => self.take_store(item, from),
-            What::Invalidation => self.take_invalidation(item, from, forwards),
+        match item.sent.kind {
+            MessageKind::Store => self.take_store(item, from),
+            MessageKind::Invalidation => self.take_invalidation(item, from, forwards),
         }
     }
 
     fn take_store(&mut self, item: InFlight, from: ModuleId) {
-        let (at, line) = (item.sent.to, Line(item.sent.place));
+        let (at, line) = (item.sent.to, Line(item.sent.key));
         let next = Machine.homes(at, line).next(at, self.protocol.is_hierarchical());
         let (origin, ends) = (item.origin, next.is_none());
-        let waited = moves_on(&self.protocol, item.waited, self.to_the_end);
+        let waited = continuing_waits(&self.protocol, item.waited, self.to_the_end);
         self.store(at, line, origin, (waited, item.tickets));
-        let taken = StoreTaken { origin, from, beyond: Self::beyond(from, at), at_home: ends, ends };
-        let (hop, end) = taken.told(&self.protocol);
+        let taken = AcknowledgedStore { origin, from, beyond: Self::beyond(from, at), at_home: ends, ends };
+        let (hop, end) = taken.pools_to_decrement(&self.protocol);
         self.taken(from, hop, item.tickets.hop);
         if let Some(end) = end {
             self.taken(origin, end, item.tickets.end);
@@ -162,13 +164,13 @@ impl<P: Coherence> World<P> {
             self.invalidate(at, ModuleId(at.0 ^ 1));
         }
         for other in &mut self.flight {
-            if (Wait::TakenOn { at, region: 0 }).includes(&Machine, &other.sent) {
+            if (Wait::Successor { at, region: 0 }).includes(&Machine, &other.sent) {
                 other.waited |= item.waited;
                 other.for_others |= item.for_others | 1 << from.0;
             }
         }
         let (ticket, ready) = (item.tickets.hop, Ps(0));
-        if !(is_gpu_home && self.of(at).await_invalidations(Asker::Home { module: from, ticket, ready })) {
+        if !(is_gpu_home && self.of(at).await_invalidations(DrainWaiter::Home { module: from, ticket, ready })) {
             self.taken(from, Pool::of_invalidations(Self::beyond(from, at)), ticket);
         }
     }
@@ -180,9 +182,9 @@ impl<P: Coherence> World<P> {
         }
         for item in &mut self.flight {
             let of_kind = match action {
-                Action::DrainStores(_) | Action::Flush | Action::AwaitStores => item.sent.what == What::Store,
-                Action::DrainInvalidations(_) => item.sent.what == What::Invalidation,
-                Action::PassOnStores | Action::Invalidate(_) | Action::Merge { .. } => false,
+                Action::DrainStores(_) | Action::Flush | Action::AwaitStores => item.sent.kind == MessageKind::Store,
+                Action::DrainInvalidations(_) => item.sent.kind == MessageKind::Invalidation,
+                Action::ForwardStores | Action::Invalidate(_) | Action::Merge { .. } => false,
             };
             let later = of_kind && action.awaits_to_the_end() && item.for_others >> at.0 & 1 != 0;
             let included = later || Wait::Phase { at, action }.includes(&Machine, &item.sent);
@@ -191,7 +193,7 @@ impl<P: Coherence> World<P> {
         self.to_the_end |= u64::from(action.awaits_to_the_end()) << asker;
         let pools: Vec<Pool> = Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action)).collect();
         self.missing.insert(asker, pools.len());
-        pools.into_iter().for_each(|pool| self.of(at).drain(pool, Asker::Join(asker)));
+        pools.into_iter().for_each(|pool| self.of(at).drain(pool, DrainWaiter::Join(asker)));
         self.settle();
     }
 
@@ -206,8 +208,10 @@ impl<P: Coherence> World<P> {
             for pool in Pool::ALL {
                 while let Some(asker) = self.drains[module].pop_drained(pool) {
                     match asker {
-                        Asker::Join(asker) => *self.missing.get_mut(&asker).expect("it waits") -= 1,
-                        Asker::Home { module, ticket, .. } => self.taken(module, Pool::InvalidationsBeyond, ticket),
+                        DrainWaiter::Join(asker) => *self.missing.get_mut(&asker).expect("it waits") -= 1,
+                        DrainWaiter::Home { module, ticket, .. } => {
+                            self.taken(module, Pool::InvalidationsBeyond, ticket)
+                        }
                     }
                 }
             }
@@ -256,7 +260,7 @@ proptest! {
 
     #[test]
     fn counts_say_what_marks_say(steps in prop::collection::vec(step(), 1..60)) {
-        hold(Hmg::new(Options::default()), &steps)?;
-        hold(Nhcc::new(Options::default()), &steps)?;
+        hold(Hmg::new(ProtocolOptions::default()), &steps)?;
+        hold(Nhcc::new(ProtocolOptions::default()), &steps)?;
     }
 }

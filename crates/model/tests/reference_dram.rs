@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
-use tombolo_model::dram::{Asked, Dram, DramConfig};
+use tombolo_model::dram::{AccessTiming, Dram, DramConfig};
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate};
 
 const ACCESSES: u64 = 20_000;
@@ -101,9 +101,9 @@ fn run(config: DramConfig, order: &str, writes: u64, gap: u64) -> (Vec<Ps>, f64)
         }
         let (burst, written) = access(order, writes, index);
         let end = if written {
-            dram.write(Asked::at(now), Line(burst), Mask::ALL)
+            dram.write(AccessTiming::at(now), Line(burst), Mask::ALL)
         } else {
-            dram.read(Asked::at(now), Line(burst), BURST)
+            dram.read(AccessTiming::at(now), Line(burst), BURST)
         };
         if !written {
             waited += (end - now).0 as f64 / 1e3;

@@ -14,9 +14,9 @@
 //! is performed by its whole GPU: [`reach`].
 
 use crate::coherence::Protocol;
-use crate::elision::{self, BrokenElision, Holds, InvalidationTurn, Operation};
-use crate::options::{Facts, Options};
-use crate::plan::{Action, Members, Phase, Plan, Sync};
+use crate::elision::{self, BrokenElision, InvalidationTurn, L2Operation, RetainedLines};
+use crate::options::{ProtocolFacts, ProtocolOptions};
+use crate::plan::{Action, Members, Phase, PhasePlan, Sync};
 use crate::topology::{Class, ModuleSet, Topology};
 
 /// The modules at which a step takes place.
@@ -37,7 +37,7 @@ impl StepModules {
     }
 
     /// Restricts `plan` to these modules.
-    fn restrict(self, plan: impl Into<Plan>) -> Option<Plan> {
+    fn restrict(self, plan: impl Into<PhasePlan>) -> Option<PhasePlan> {
         match self {
             StepModules::Nowhere => None,
             StepModules::Everywhere => Some(plan.into()),
@@ -72,12 +72,12 @@ pub enum Reach {
 }
 
 /// Computes the [`Reach`] on a machine with `gpus` GPUs.
-pub fn reach(gpus: u8, facts: &Facts, options: &Options) -> Reach {
+pub fn reach(gpus: u8, facts: &ProtocolFacts, options: &ProtocolOptions) -> Reach {
     let passes_on = gpus > 1 && facts.hierarchical && (facts.caches)(Class::GpuHome, options);
     match (facts.holds)(options) {
         _ if !passes_on => Reach::Module,
-        Holds::Nothing => Reach::Gpu,
-        Holds::Own | Holds::All => Reach::GpuShares,
+        RetainedLines::Nothing => Reach::Gpu,
+        RetainedLines::Own | RetainedLines::All => Reach::GpuShares,
     }
 }
 
@@ -95,8 +95,8 @@ impl Steps {
     };
 
     /// The steps decided by an elision for either side. `reach`: derived from the machine and the protocol.
-    pub fn of(boundary: &elision::Boundary, topology: &impl Topology, reach: Reach) -> Steps {
-        let at = |does: &dyn Fn(&Operation) -> bool| {
+    pub fn of(boundary: &elision::BoundaryOperations, topology: &impl Topology, reach: Reach) -> Steps {
+        let at = |does: &dyn Fn(&L2Operation) -> bool| {
             if boundary.modules.iter().all(does) {
                 return StepModules::Everywhere;
             }
@@ -104,9 +104,9 @@ impl Steps {
                 Reach::Module => ModuleSet::only(module),
                 Reach::Gpu | Reach::GpuShares => topology.whole_gpus(ModuleSet::only(module)),
             });
-            StepModules::of(members.fold(ModuleSet::NONE, ModuleSet::and))
+            StepModules::of(members.fold(ModuleSet::NONE, ModuleSet::union))
         };
-        let invalidates = |operation: &Operation, turn| operation.invalidate.is_some() && operation.turn == turn;
+        let invalidates = |operation: &L2Operation, turn| operation.invalidate.is_some() && operation.turn == turn;
         Steps {
             acquire: at(&|operation| invalidates(operation, InvalidationTurn::BeforeFlushes)),
             release: at(&|operation| operation.flush.is_some()),
@@ -123,7 +123,7 @@ impl Steps {
     }
 
     /// The plan at `index` in the sequence; `None` after the last plan.
-    pub fn plan(self, protocol: &impl Protocol, index: u8) -> Option<Plan> {
+    pub fn plan(self, protocol: &impl Protocol, index: u8) -> Option<PhasePlan> {
         let acquire = |at: StepModules| at.restrict(protocol.acquire(Sync::Kernel));
         let release = || self.release.restrict(protocol.release(Sync::Kernel));
         const AWAIT_STORES: &[Phase] = &[Phase::new(Members::All, Action::AwaitStores)];
@@ -137,7 +137,7 @@ impl Steps {
 mod tests {
     use super::*;
     use crate::catalogue;
-    use crate::elision::{Boundary, Extent};
+    use crate::elision::{BoundaryOperations, Extent};
     use crate::nhcc::Nhcc;
     use crate::plan::{Action, Collector};
     use crate::software_flat::SoftwareFlat;
@@ -169,7 +169,7 @@ mod tests {
 
     /// The actions by module, plan by plan, on a machine whose members all acknowledge.
     fn run(steps: Steps) -> Vec<(u8, &'static str)> {
-        run_on(&THREE, steps, &SoftwareFlat::<true>::new(Options::default()))
+        run_on(&THREE, steps, &SoftwareFlat::<true>::new(ProtocolOptions::default()))
     }
 
     fn run_on(machine: &Machine, steps: Steps, protocol: &impl Protocol) -> Vec<(u8, &'static str)> {
@@ -183,7 +183,7 @@ mod tests {
                     Action::AwaitStores => "await",
                     Action::Merge { .. } => "merge",
                     Action::DrainInvalidations(_) => "drain invalidations",
-                    Action::DrainStores(_) | Action::PassOnStores | Action::Flush => "drain",
+                    Action::DrainStores(_) | Action::ForwardStores | Action::Flush => "drain",
                 };
                 done.push((member.0, word));
             };
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn decided_sides_invalidate_before_or_after_the_flushes() {
-        let operation = |invalidate: bool, flush: bool, turn| Operation {
+        let operation = |invalidate: bool, flush: bool, turn| L2Operation {
             invalidate: invalidate.then_some(Extent::Cache),
             flush: flush.then_some(Extent::Cache),
             turn,
@@ -213,23 +213,23 @@ mod tests {
             operation(false, false, InvalidationTurn::BeforeFlushes),
             operation(true, false, InvalidationTurn::BeforeFlushes),
         ];
-        let steps = Steps::of(&Boundary { modules }, &THREE, Reach::Module);
+        let steps = Steps::of(&BoundaryOperations { modules }, &THREE, Reach::Module);
         assert_eq!(run(steps), [(2, "invalidate"), (0, "drain"), (0, "invalidate")]);
-        let nothing = Steps::of(&Boundary::nothing(3), &THREE, Reach::Module);
+        let nothing = Steps::of(&BoundaryOperations::nothing(3), &THREE, Reach::Module);
         assert_eq!(nothing, Steps::default());
         assert_eq!(run(nothing.awaiting(None)), [(0, "await"), (1, "await"), (2, "await")]);
     }
 
     /// A boundary with a single module's flush.
-    fn flush_of(module: u8, modules: u8) -> Boundary {
-        let mut boundary = Boundary::nothing(modules);
+    fn flush_of(module: u8, modules: u8) -> BoundaryOperations {
+        let mut boundary = BoundaryOperations::nothing(modules);
         boundary.modules[usize::from(module)].flush = Some(Extent::Cache);
         boundary
     }
 
     #[test]
     fn a_flush_drains_invalidations_at_every_home() {
-        let protocol: Nhcc = Nhcc::new(Options::default());
+        let protocol: Nhcc = Nhcc::new(ProtocolOptions::default());
         let steps = Steps::of(&flush_of(1, 3), &THREE, Reach::Module);
         let waits = [0, 1, 2].map(|home| (home, "drain invalidations"));
         assert_eq!(run_on(&THREE, steps, &protocol), [&[(1, "drain")][..], &waits].concat());
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn an_operation_covers_the_whole_gpu_if_l2s_hold_lines_for_each_other() {
-        let (two, options) = (Machine(2, 2), Options::default());
+        let (two, options) = (Machine(2, 2), ProtocolOptions::default());
         let on = |gpus, name| reach(gpus, catalogue::facts(name).expect("it ships"), &options);
         let software = on(2, "software-hierarchical");
         assert_eq!((on(2, "software-flat"), software), (Reach::Module, Reach::GpuShares));

@@ -1,9 +1,9 @@
 //! Every protocol by its name: the single table used by both the timing model and the explorer. A new protocol
 //! needs a file in this folder and a line in this table.
 
+use crate::client_home::Nodes;
 use crate::coherence::{Coherence, Protocol};
-use crate::nodes::Nodes;
-use crate::options::{Facts, Options};
+use crate::options::{ProtocolFacts, ProtocolOptions};
 
 /// An action performed on a protocol chosen by name.
 pub trait Visitor {
@@ -44,13 +44,13 @@ macro_rules! protocols {
         };
 
         /// Each protocol's static facts, in the order of [`PROTOCOLS`].
-        pub const FACTS: &[Facts] = &[$(<crate::$module::$protocol::<false> as Protocol>::FACTS),+];
+        pub const FACTS: &[ProtocolFacts] = &[$(<crate::$module::$protocol::<false> as Protocol>::FACTS),+];
 
         /// Passes the protocol called `name` to `visitor`, with these options, which may include a broken rule.
         ///
         /// # Errors
         /// Fails if no protocol has that name.
-        pub fn choose<V: Visitor>(name: &str, options: Options, visitor: V) -> Result<V::Output, UnknownProtocol> {
+        pub fn choose<V: Visitor>(name: &str, options: ProtocolOptions, visitor: V) -> Result<V::Output, UnknownProtocol> {
             choose_of::<V, true>(name, options, visitor)
         }
 
@@ -61,7 +61,7 @@ macro_rules! protocols {
         /// Fails if no protocol has that name.
         pub fn choose_whole<V: Visitor>(
             name: &str,
-            options: Options,
+            options: ProtocolOptions,
             visitor: V,
         ) -> Result<V::Output, UnknownProtocol> {
             choose_of::<V, false>(name, options, visitor)
@@ -69,7 +69,7 @@ macro_rules! protocols {
 
         fn choose_of<V: Visitor, const BREAKABLE: bool>(
             name: &str,
-            options: Options,
+            options: ProtocolOptions,
             visitor: V,
         ) -> Result<V::Output, UnknownProtocol> {
             match name {
@@ -94,14 +94,14 @@ protocols! {
 }
 
 /// Static facts about the protocol called `name`.
-pub fn facts(name: &str) -> Option<&'static Facts> {
+pub fn facts(name: &str) -> Option<&'static ProtocolFacts> {
     PROTOCOLS.iter().position(|known| *known == name).map(|at| &FACTS[at])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elision::Holds;
+    use crate::elision::RetainedLines;
     use crate::options::WritePolicy;
     use crate::plan::Sync;
     use tombolo_types::Promise;
@@ -140,9 +140,9 @@ mod tests {
     fn a_protocol_whose_l2s_hold_nothing_stale_invalidates_nothing_before_a_kernel() {
         for (name, facts) in PROTOCOLS.iter().zip(FACTS) {
             for write in [WritePolicy::Through, WritePolicy::Back] {
-                let options = Options { write, ..Options::default() };
+                let options = ProtocolOptions { write, ..ProtocolOptions::default() };
                 let nothing = choose(name, options, InvalidatesNothing).expect("it is listed");
-                assert!(nothing || (facts.holds)(&options) != Holds::Nothing, "{name} with {write:?}");
+                assert!(nothing || (facts.holds)(&options) != RetainedLines::Nothing, "{name} with {write:?}");
             }
         }
     }
@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn every_name_finds_its_protocol_and_others_are_refused() {
         for name in PROTOCOLS {
-            let nothing = choose(name, Options::default(), PromiseOf) == Ok(Promise::Nothing);
+            let nothing = choose(name, ProtocolOptions::default(), PromiseOf) == Ok(Promise::Nothing);
             assert_eq!(nothing, *name == "ideal");
         }
-        let refusal = choose("mesi", Options::default(), PromiseOf).unwrap_err().to_string();
+        let refusal = choose("mesi", ProtocolOptions::default(), PromiseOf).unwrap_err().to_string();
         assert!(refusal.contains("\"mesi\"") && refusal.contains("nhcc"), "{refusal}");
     }
 }

@@ -6,26 +6,26 @@
 //!
 //! 1. Channels between two modules deliver in the order declared by the protocol: [`Coherence::channels`].
 //! 2. Each L2 has at most one pending miss per line, which grows by the bytes requested later. When some bytes
-//!    arrive, the host issues [`Event::Fill`], then [`Event::Serve`] for each waiter in arrival order, for the
-//!    waiter's bytes that have arrived. After the miss's last bytes ([`Slot::pending`] is `None`), each parked
-//!    request runs again as [`Event::Request`], in order, and no other request for the line runs in between. An
-//!    [`Event::Flush`] refused in the meantime runs again between the waiters and the parked requests; its release
+//!    arrive, the host issues [`L2Event::Fill`], then [`L2Event::Serve`] for each waiter in arrival order, for the
+//!    waiter's bytes that have arrived. After the miss's last bytes ([`LineSlot::pending`] is `None`), each parked
+//!    request runs again as [`L2Event::Request`], in order, and no other request for the line runs in between. An
+//!    [`L2Event::Flush`] refused in the meantime runs again between the waiters and the parked requests; its release
 //!    waits for the write-back it sends.
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked request
 //!    for the line parks too. A store may wait at an L2 for a credit: later requests on its channel
 //!    ([`Channels::up`]) wait behind the store.
-//! 4. A line to be evicted is offered as [`Event::Evict`]; if refused, it stays. A directory entry to be evicted is
-//!    offered as [`Event::ReplaceEntry`], which evicts lines along with it if [`Coherence::tracks_own`] is set. An
-//!    invalidation is a single [`Event::InvalidateRegion`], then an [`Event::InvalidateLine`] for each present line
+//! 4. A line to be evicted is offered as [`L2Event::Evict`]; if refused, it stays. A directory entry to be evicted is
+//!    offered as [`L2Event::ReplaceEntry`], which evicts lines along with it if [`Coherence::tracks_own`] is set. An
+//!    invalidation is a single [`L2Event::InvalidateRegion`], then an [`L2Event::InvalidateLine`] for each present line
 //!    in the region.
 //! 5. A miss still pending when its class is invalidated is marked by [`Pending::invalidate`].
-//! 6. A request that bypasses an L2 ([`passes_l2`]) neither parks there nor waits for parked requests.
+//! 6. A request that bypasses an L2 ([`bypasses_l2`]) neither parks there nor waits for parked requests.
 
 use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
-use crate::node::{Delivery, Effects, Types};
-use crate::options::{Facts, Options};
+use crate::effects::{Delivery, Effects, Types};
+use crate::options::{ProtocolFacts, ProtocolOptions};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, ModuleSet, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
@@ -67,7 +67,7 @@ impl OrderingPoint {
 /// True if a request by `from` bypasses the L2 at `at` without a lookup, so that neither its line nor its miss
 /// matters. The request waits for nothing in this L2, and nothing in this L2 waits for the request.
 #[inline]
-pub fn passes_l2(protocol: &impl Coherence, at: ModuleId, homes: Homes, from: Requester) -> bool {
+pub fn bypasses_l2(protocol: &impl Coherence, at: ModuleId, homes: Homes, from: Requester) -> bool {
     let passes = protocol.ordering_point() == OrderingPoint::Memory { by_home_l2: false };
     passes && at == homes.system && from != Requester::Local
 }
@@ -157,14 +157,14 @@ pub struct Pending {
 
 impl Pending {
     /// A miss with a single read sent, for `mask`.
-    pub fn of(mask: Mask, scope: Scope) -> Pending {
+    pub fn started(mask: Mask, scope: Scope) -> Pending {
         Pending { mask, stale: Mask::NONE, scope }
     }
 
     /// Extends the miss by another read, for bytes not yet in flight.
-    pub fn and(pending: Option<Pending>, mask: Mask, scope: Scope) -> Pending {
+    pub fn extended(pending: Option<Pending>, mask: Mask, scope: Scope) -> Pending {
         match pending {
-            None => Pending::of(mask, scope),
+            None => Pending::started(mask, scope),
             Some(Pending { mask: earlier, stale, scope: least }) => {
                 Pending { mask: earlier | mask, stale, scope: least.min(scope) }
             }
@@ -172,7 +172,7 @@ impl Pending {
     }
 
     /// The remaining miss after `mask` has arrived; `None` if nothing remains.
-    pub fn without(self, mask: Mask) -> Option<Pending> {
+    pub fn remaining(self, mask: Mask) -> Option<Pending> {
         let left = Pending { mask: self.mask & !mask, stale: self.stale & !mask, scope: self.scope };
         (!left.mask.is_empty()).then_some(left)
     }
@@ -185,7 +185,7 @@ impl Pending {
 
 /// The host's state for a line at an L2, including the directory entry for the line's region.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot<D: Data> {
+pub struct LineSlot<D: Data> {
     /// The line (for a region event, any line in the region).
     pub line_id: Line,
     /// The line's homes as seen by this module.
@@ -202,7 +202,7 @@ pub struct Slot<D: Data> {
 
 /// An event at an L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<D: Data> {
+pub enum L2Event<D: Data> {
     /// A request from the next level down arrives.
     Request {
         /// The sender.
@@ -251,7 +251,7 @@ pub enum Event<D: Data> {
 
 /// A home's reason for an invalidation, used only in statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
+pub enum InvalidationCause {
     /// A store or an atomic to shared data.
     Store,
     /// Replacement of a directory entry.
@@ -262,14 +262,14 @@ pub enum Cause {
 
 /// A message between L2s. Replies travel on the `down` channel, or straight to the SM: [`Reply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message<D: Data> {
+pub enum L2Message<D: Data> {
     /// A request sent a level up, on the `up` channel.
     Request(Request<D>),
     /// The current read, forwarded to its home on the `up` channel. The home answers the issuing SM; this L2 keeps
     /// no state for the read.
-    Passed(Request<D>),
+    Bypassed(Request<D>),
     /// The line's region is invalid; sent on the `down` channel.
-    Invalidate(Cause),
+    Invalidate(InvalidationCause),
     /// The sender has dropped the line's region; sent on the `up` channel.
     Downgrade,
 }
@@ -277,7 +277,7 @@ pub enum Message<D: Data> {
 /// An L2's access to its module's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryAccess<D: Data> {
-    /// Reads the bytes; [`Event::Fill`] follows.
+    /// Reads the bytes; [`L2Event::Fill`] follows.
     Read(Mask),
     /// Writes the bytes.
     Write(Mask, D),
@@ -301,7 +301,7 @@ pub struct ValidInvalid;
 
 impl<D: Data> Types<D> for ValidInvalid {
     type Node = ModuleId;
-    type Message = Message<D>;
+    type Message = L2Message<D>;
     type Answer = Reply<D>;
     type Access = MemoryAccess<D>;
     type Hold = Hold;
@@ -322,7 +322,7 @@ pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
     type Types: Copy + Send + std::marker::Sync + 'static;
 
     /// Static facts used by lists and designs.
-    const FACTS: Facts;
+    const FACTS: ProtocolFacts;
     /// True if a broken rule may be set; if false, code for broken rules is compiled out.
     const BREAKABLE: bool;
 
@@ -333,7 +333,7 @@ pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
     fn release(&self, sync: Sync) -> &'static [Phase];
 
     /// The chosen options.
-    fn options(&self) -> &Options;
+    fn options(&self) -> &ProtocolOptions;
 
     /// Sector layout: the units in which a line is filled.
     #[inline]
@@ -374,15 +374,15 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
         &self,
         topology: &impl Topology,
         at: ModuleId,
-        slot: &mut Slot<D>,
-        event: Event<D>,
+        slot: &mut LineSlot<D>,
+        event: L2Event<D>,
         effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal>;
 
     /// True if lines in this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
 
-    /// True if reads of uncacheable lines are forwarded to their home ([`Message::Passed`]).
+    /// True if reads of uncacheable lines are forwarded to their home ([`L2Message::Bypassed`]).
     fn passes_reads(&self) -> bool;
 
     /// The point at which accesses by several modules to a line meet.
@@ -421,14 +421,14 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
     /// The receivers for requests and downgrades from module `at`'s L2, which sees these homes for a line: the next
     /// level up, or no module if memory is next. An L2 replies only to modules for which it is in this set.
     #[inline]
-    fn above(&self, at: ModuleId, homes: Homes) -> ModuleSet {
+    fn next_level(&self, at: ModuleId, homes: Homes) -> ModuleSet {
         homes.next(at, self.is_hierarchical()).into_iter().collect()
     }
 
     /// The possible targets when module `at`'s L2 invalidates a line whose region has this entry: the named
     /// modules, and the GPU homes in the named GPUs. Without an entry the set is empty.
     #[inline]
-    fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Sharers) -> ModuleSet {
+    fn invalidation_targets(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Sharers) -> ModuleSet {
         entry.iter().map(|sharer| sharer.module(topology, at, line)).collect()
     }
 }

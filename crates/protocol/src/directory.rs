@@ -61,7 +61,7 @@ impl Sharer {
 
 impl Sharers {
     /// Maximum number of modules, and of GPUs, in a set.
-    pub const MOST: usize = EntrySet::<ModuleId>::MOST;
+    pub const CAPACITY: usize = EntrySet::<ModuleId>::CAPACITY;
 
     /// A set with only this sharer.
     pub fn only(sharer: Sharer) -> Sharers {
@@ -81,12 +81,12 @@ impl Sharers {
     /// The set without the given sharer.
     pub fn without(self, sharer: Sharer) -> Sharers {
         let one = Sharers::only(sharer);
-        Sharers { modules: self.modules.without(one.modules), gpus: self.gpus.without(one.gpus) }
+        Sharers { modules: self.modules.difference(one.modules), gpus: self.gpus.difference(one.gpus) }
     }
 
     /// Sharers in both sets.
     fn common(self, other: Sharers) -> Sharers {
-        Sharers { modules: self.modules.common(other.modules), gpus: self.gpus.common(other.gpus) }
+        Sharers { modules: self.modules.intersection(other.modules), gpus: self.gpus.intersection(other.gpus) }
     }
 
     /// True if the set is empty.
@@ -107,7 +107,7 @@ impl Sharers {
 
 /// An access to a directory entry. `Remote…` names the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum DirectoryAccess {
     /// A load by an SM in the home's module.
     LocalLoad,
     /// An access by any requester has found or left a line from the region in the home's own L2.
@@ -129,27 +129,33 @@ pub enum Access {
 }
 
 /// Evaluates a single cell in Table I: returns the next entry and the sharers to invalidate.
-pub fn transition(tracks: Tracks, entry: Option<Sharers>, access: Access) -> (Option<Sharers>, Sharers) {
+pub fn transition(tracks: Tracks, entry: Option<Sharers>, access: DirectoryAccess) -> (Option<Sharers>, Sharers) {
     let nobody = Sharers::default();
     match (entry, access) {
-        (None, Access::LineHere) => (shared_by(tracks, nobody), nobody),
-        (Some(sharers), Access::LineHere) => (Some(sharers), nobody),
-        (None, Access::LocalLoad | Access::LocalStore | Access::Invalidation | Access::Replace) => (None, nobody),
-        (None, Access::RemoteLoad(s) | Access::RemoteStore(s)) => (Some(Sharers::only(s)), nobody),
-        (None, Access::UntrackedStore(_) | Access::Downgrade(_)) => (None, nobody),
-        (Some(sharers), Access::LocalLoad) => (Some(sharers), nobody),
-        (Some(sharers), Access::LocalStore) => (shared_by(tracks, nobody), sharers),
-        (Some(sharers), Access::Replace | Access::Invalidation) => (None, sharers),
-        (Some(mut sharers), Access::RemoteLoad(s)) => {
+        (None, DirectoryAccess::LineHere) => (shared_by(tracks, nobody), nobody),
+        (Some(sharers), DirectoryAccess::LineHere) => (Some(sharers), nobody),
+        (
+            None,
+            DirectoryAccess::LocalLoad
+            | DirectoryAccess::LocalStore
+            | DirectoryAccess::Invalidation
+            | DirectoryAccess::Replace,
+        ) => (None, nobody),
+        (None, DirectoryAccess::RemoteLoad(s) | DirectoryAccess::RemoteStore(s)) => (Some(Sharers::only(s)), nobody),
+        (None, DirectoryAccess::UntrackedStore(_) | DirectoryAccess::Downgrade(_)) => (None, nobody),
+        (Some(sharers), DirectoryAccess::LocalLoad) => (Some(sharers), nobody),
+        (Some(sharers), DirectoryAccess::LocalStore) => (shared_by(tracks, nobody), sharers),
+        (Some(sharers), DirectoryAccess::Replace | DirectoryAccess::Invalidation) => (None, sharers),
+        (Some(mut sharers), DirectoryAccess::RemoteLoad(s)) => {
             sharers.add(s);
             (Some(sharers), nobody)
         }
-        (Some(sharers), Access::RemoteStore(s)) => (Some(Sharers::only(s)), sharers.without(s)),
-        (Some(sharers), Access::UntrackedStore(s)) => {
+        (Some(sharers), DirectoryAccess::RemoteStore(s)) => (Some(Sharers::only(s)), sharers.without(s)),
+        (Some(sharers), DirectoryAccess::UntrackedStore(s)) => {
             // The sender may still hold other lines in the region, so its bit is unchanged.
             (shared_by(tracks, sharers.common(Sharers::only(s))), sharers.without(s))
         }
-        (Some(sharers), Access::Downgrade(s)) => {
+        (Some(sharers), DirectoryAccess::Downgrade(s)) => {
             let left = sharers.without(s);
             (shared_by(tracks, left), nobody)
         }
@@ -181,18 +187,18 @@ mod tests {
     fn every_cell_of_table_i() {
         let none = Sharers::default();
         let rows = [
-            (None, Access::LocalLoad, None, none),
-            (None, Access::LineHere, None, none),
-            (None, Access::LocalStore, None, none),
-            (None, Access::RemoteLoad(A), Some(Sharers::only(A)), none),
-            (None, Access::RemoteStore(A), Some(Sharers::only(A)), none),
-            (None, Access::Invalidation, None, none),
-            (Some(both()), Access::LocalLoad, Some(both()), none),
-            (Some(both()), Access::LocalStore, None, both()),
-            (Some(Sharers::only(A)), Access::RemoteLoad(B), Some(both()), none),
-            (Some(both()), Access::RemoteStore(A), Some(Sharers::only(A)), Sharers::only(B)),
-            (Some(both()), Access::Replace, None, both()),
-            (Some(both()), Access::Invalidation, None, both()),
+            (None, DirectoryAccess::LocalLoad, None, none),
+            (None, DirectoryAccess::LineHere, None, none),
+            (None, DirectoryAccess::LocalStore, None, none),
+            (None, DirectoryAccess::RemoteLoad(A), Some(Sharers::only(A)), none),
+            (None, DirectoryAccess::RemoteStore(A), Some(Sharers::only(A)), none),
+            (None, DirectoryAccess::Invalidation, None, none),
+            (Some(both()), DirectoryAccess::LocalLoad, Some(both()), none),
+            (Some(both()), DirectoryAccess::LocalStore, None, both()),
+            (Some(Sharers::only(A)), DirectoryAccess::RemoteLoad(B), Some(both()), none),
+            (Some(both()), DirectoryAccess::RemoteStore(A), Some(Sharers::only(A)), Sharers::only(B)),
+            (Some(both()), DirectoryAccess::Replace, None, both()),
+            (Some(both()), DirectoryAccess::Invalidation, None, both()),
         ];
         for (entry, access, after, invalidated) in rows {
             let (found, sent) = transition(Tracks::Shared, entry, access);
@@ -203,26 +209,26 @@ mod tests {
     #[test]
     fn the_last_downgrade_frees_the_entry() {
         let after = |entry, access| transition(Tracks::Shared, Some(entry), access);
-        assert_eq!(after(both(), Access::Downgrade(A)), (Some(Sharers::only(B)), Sharers::default()));
-        assert_eq!(after(Sharers::only(B), Access::Downgrade(B)), (None, Sharers::default()));
+        assert_eq!(after(both(), DirectoryAccess::Downgrade(A)), (Some(Sharers::only(B)), Sharers::default()));
+        assert_eq!(after(Sharers::only(B), DirectoryAccess::Downgrade(B)), (None, Sharers::default()));
     }
 
     #[test]
     fn with_full_tracking_an_entry_outlives_its_last_sharer() {
         let none = Sharers::default();
         let rows = [
-            (None, Access::LineHere, Some(none), none),
-            (None, Access::LocalLoad, None, none),
-            (None, Access::LocalStore, None, none),
-            (None, Access::UntrackedStore(A), None, none),
-            (None, Access::Downgrade(A), None, none),
-            (Some(none), Access::RemoteLoad(A), Some(Sharers::only(A)), none),
-            (Some(both()), Access::LineHere, Some(both()), none),
-            (Some(both()), Access::LocalStore, Some(none), both()),
-            (Some(Sharers::only(B)), Access::UntrackedStore(A), Some(none), Sharers::only(B)),
-            (Some(Sharers::only(A)), Access::Downgrade(A), Some(none), none),
-            (Some(both()), Access::Replace, None, both()),
-            (Some(both()), Access::Invalidation, None, both()),
+            (None, DirectoryAccess::LineHere, Some(none), none),
+            (None, DirectoryAccess::LocalLoad, None, none),
+            (None, DirectoryAccess::LocalStore, None, none),
+            (None, DirectoryAccess::UntrackedStore(A), None, none),
+            (None, DirectoryAccess::Downgrade(A), None, none),
+            (Some(none), DirectoryAccess::RemoteLoad(A), Some(Sharers::only(A)), none),
+            (Some(both()), DirectoryAccess::LineHere, Some(both()), none),
+            (Some(both()), DirectoryAccess::LocalStore, Some(none), both()),
+            (Some(Sharers::only(B)), DirectoryAccess::UntrackedStore(A), Some(none), Sharers::only(B)),
+            (Some(Sharers::only(A)), DirectoryAccess::Downgrade(A), Some(none), none),
+            (Some(both()), DirectoryAccess::Replace, None, both()),
+            (Some(both()), DirectoryAccess::Invalidation, None, both()),
         ];
         for (entry, access, after, invalidated) in rows {
             let (found, sent) = transition(Tracks::All, entry, access);

@@ -1,10 +1,10 @@
 //! Release drains: the set of stores and invalidations in flight that a release waits for, and the successors of a
 //! wait.
 //!
-//! The explorer marks each message with its waiting releases, and calls [`Wait::includes`] and [`moves_on`]. The
-//! timing model counts messages in flight in [`Pool`]s. It looks up the pools for a store ([`Leg::pools`]), the
+//! The explorer marks each message with its waiting releases, and calls [`Wait::includes`] and [`continuing_waits`]. The
+//! timing model counts messages in flight in [`Pool`]s. It looks up the pools for a store ([`StoreRoute::pools`]), the
 //! pools an action waits for ([`Pool::is_awaited_by`]), and the pools to decrement when a store is acknowledged
-//! ([`StoreTaken`]). A test over random sends, acknowledgments and waits compares the counts with the marks
+//! ([`AcknowledgedStore`]). A test over random sends, acknowledgments and waits compares the counts with the marks
 //! (`crates/model/tests/drains.rs`).
 
 use crate::broken_rule::BrokenRule;
@@ -25,7 +25,7 @@ pub enum Sender {
 
 /// The kind of message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum MessageKind {
     /// A store, an atomic or a write-back.
     Store,
     /// An invalidation.
@@ -34,15 +34,15 @@ pub enum What {
 
 /// A message sent but not yet acknowledged: on a link, or parked at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct MessageInFlight {
     /// The kind of message.
-    pub what: What,
+    pub kind: MessageKind,
     /// The sender.
     pub from: Sender,
     /// The module whose L2 receives the message.
     pub to: ModuleId,
     /// A host-defined number: the line for a store, the region for an invalidation.
-    pub place: u64,
+    pub key: u64,
 }
 
 /// A wait that begins now, for all included messages in flight at this moment.
@@ -67,7 +67,7 @@ pub enum Wait {
     /// The successor wait after a GPU home has accepted an invalidation: waits for the home's own invalidations in
     /// the region. An entry replaced a moment before has no sharer left to forward to, and its invalidations may
     /// still be in flight.
-    TakenOn {
+    Successor {
         /// The GPU home.
         at: ModuleId,
         /// The region.
@@ -77,41 +77,42 @@ pub enum Wait {
 
 impl Wait {
     /// True if the wait includes this message in flight.
-    pub fn includes(self, topology: &impl Topology, sent: &Sent) -> bool {
+    pub fn includes(self, topology: &impl Topology, sent: &MessageInFlight) -> bool {
         let by = |module| sent.from == Sender::Module(module);
-        match (self, sent.what) {
-            (Wait::Posted(sm), What::Store) => sent.from == Sender::Sm(sm),
+        match (self, sent.kind) {
+            (Wait::Posted(sm), MessageKind::Store) => sent.from == Sender::Sm(sm),
             (Wait::Phase { at, action }, what) => {
                 let beyond = topology.gpu_of(at) != topology.gpu_of(sent.to);
                 by(at) && drains(action, what) && action.awaits(beyond)
             }
-            (Wait::WrittenBack { at, line }, What::Store) => by(at) && sent.place == line,
-            (Wait::TakenOn { at, region }, What::Invalidation) => by(at) && sent.place == region,
-            (Wait::Posted(_) | Wait::WrittenBack { .. }, What::Invalidation) | (Wait::TakenOn { .. }, What::Store) => {
-                false
-            }
+            (Wait::WrittenBack { at, line }, MessageKind::Store) => by(at) && sent.key == line,
+            (Wait::Successor { at, region }, MessageKind::Invalidation) => by(at) && sent.key == region,
+            (Wait::Posted(_) | Wait::WrittenBack { .. }, MessageKind::Invalidation)
+            | (Wait::Successor { .. }, MessageKind::Store) => false,
         }
     }
 }
 
 /// True if an action waits for messages in this category.
-fn drains(action: Action, what: What) -> bool {
+fn drains(action: Action, what: MessageKind) -> bool {
     match action {
-        Action::DrainStores(_) | Action::PassOnStores | Action::Flush | Action::AwaitStores => what == What::Store,
-        Action::DrainInvalidations(_) => what == What::Invalidation,
+        Action::DrainStores(_) | Action::ForwardStores | Action::Flush | Action::AwaitStores => {
+            what == MessageKind::Store
+        }
+        Action::DrainInvalidations(_) => what == MessageKind::Invalidation,
         Action::Invalidate(_) | Action::Merge { .. } => false,
     }
 }
 
 /// The waits that continue past a store's acknowledgment at an intermediate home: the subset of `waited`, the waits
 /// for the store, whose phase waits `to_the_end` ([`Action::awaits_to_the_end`]).
-pub fn moves_on<S: BitAnd<Output = S> + Default>(protocol: &impl Coherence, waited: S, to_the_end: S) -> S {
+pub fn continuing_waits<S: BitAnd<Output = S> + Default>(protocol: &impl Coherence, waited: S, to_the_end: S) -> S {
     if protocol.broken(BrokenRule::StoreEndsAtGpuHome) { S::default() } else { waited & to_the_end }
 }
 
-/// The invalidations that a wait continues with after an awaited invalidation is accepted: [`Wait::TakenOn`].
+/// The invalidations that a wait continues with after an awaited invalidation is accepted: [`Wait::Successor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakenOn {
+pub enum SuccessorWait {
     /// All invalidations sent for the region.
     All,
     /// Broken rule: only the invalidations sent at acceptance.
@@ -121,13 +122,13 @@ pub enum TakenOn {
 }
 
 /// The successor wait for an invalidation that a GPU home has accepted.
-pub fn taken_on(protocol: &impl Coherence) -> TakenOn {
+pub fn successor_wait(protocol: &impl Coherence) -> SuccessorWait {
     if protocol.broken(BrokenRule::InvalidationTakenEarly) {
-        TakenOn::Nothing
+        SuccessorWait::Nothing
     } else if protocol.broken(BrokenRule::ReplacementNotAwaited) {
-        TakenOn::Forwarded
+        SuccessorWait::Forwarded
     } else {
-        TakenOn::All
+        SuccessorWait::All
     }
 }
 
@@ -167,15 +168,15 @@ impl Pool {
     /// True if a phase's action waits for this pool.
     pub fn is_awaited_by(self, action: Action) -> bool {
         match self {
-            Pool::Stores => drains(action, What::Store) && action.awaits(false),
-            Pool::StoresBeyond | Pool::ForwardedStores => drains(action, What::Store) && action.awaits(true),
+            Pool::Stores => drains(action, MessageKind::Store) && action.awaits(false),
+            Pool::StoresBeyond | Pool::ForwardedStores => drains(action, MessageKind::Store) && action.awaits(true),
             // Forwarded stores go straight to their system home.
             Pool::StoresToTheEnd => {
                 matches!(action, Action::DrainStores(_) | Action::Flush | Action::AwaitStores)
                     && action.awaits_to_the_end()
             }
-            Pool::Invalidations => drains(action, What::Invalidation) && action.awaits(false),
-            Pool::InvalidationsBeyond => drains(action, What::Invalidation) && action.awaits(true),
+            Pool::Invalidations => drains(action, MessageKind::Invalidation) && action.awaits(false),
+            Pool::InvalidationsBeyond => drains(action, MessageKind::Invalidation) && action.awaits(true),
         }
     }
 
@@ -187,7 +188,7 @@ impl Pool {
 
 /// A store's route out of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leg {
+pub enum StoreRoute {
     /// Forwarded for another module, whose GPU home is this module.
     Forwarded,
     /// To another GPU.
@@ -198,18 +199,23 @@ pub enum Leg {
     ByGpuHome,
 }
 
-impl Leg {
+impl StoreRoute {
     /// The route on which a store issued by `origin` leaves `at`. `homes`: the line's homes, as seen by `at`.
-    pub fn of(topology: &impl Topology, hierarchical: bool, (at, origin): (ModuleId, ModuleId), homes: Homes) -> Leg {
+    pub fn of(
+        topology: &impl Topology,
+        hierarchical: bool,
+        (at, origin): (ModuleId, ModuleId),
+        homes: Homes,
+    ) -> StoreRoute {
         let target = homes.next(at, hierarchical);
         if origin != at {
-            Leg::Forwarded
+            StoreRoute::Forwarded
         } else if target.is_some_and(|target| topology.gpu_of(target) != topology.gpu_of(at)) {
-            Leg::Beyond
+            StoreRoute::Beyond
         } else if target.is_none_or(|target| target == homes.system) {
-            Leg::Home
+            StoreRoute::Home
         } else {
-            Leg::ByGpuHome
+            StoreRoute::ByGpuHome
         }
     }
 
@@ -217,17 +223,17 @@ impl Leg {
     /// path's end.
     pub fn pools(self) -> (Pool, Option<Pool>) {
         match self {
-            Leg::Forwarded => (Pool::ForwardedStores, None),
-            Leg::Beyond => (Pool::StoresBeyond, None),
-            Leg::Home => (Pool::Stores, None),
-            Leg::ByGpuHome => (Pool::Stores, Some(Pool::StoresToTheEnd)),
+            StoreRoute::Forwarded => (Pool::ForwardedStores, None),
+            StoreRoute::Beyond => (Pool::StoresBeyond, None),
+            StoreRoute::Home => (Pool::Stores, None),
+            StoreRoute::ByGpuHome => (Pool::Stores, Some(Pool::StoresToTheEnd)),
         }
     }
 }
 
 /// An acknowledged store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoreTaken {
+pub struct AcknowledgedStore {
     /// The module that issued the store.
     pub origin: ModuleId,
     /// The module that sent the store to the acknowledging module.
@@ -240,9 +246,9 @@ pub struct StoreTaken {
     pub ends: bool,
 }
 
-impl StoreTaken {
+impl AcknowledgedStore {
     /// The sender's pool to decrement, and the origin's pool if the store's path has ended and is counted there.
-    pub fn told(self, protocol: &impl Coherence) -> (Pool, Option<Pool>) {
+    pub fn pools_to_decrement(self, protocol: &impl Coherence) -> (Pool, Option<Pool>) {
         let hop = match (self.origin == self.from, self.beyond) {
             (true, false) => Pool::Stores,
             (true, true) => Pool::StoresBeyond,
@@ -269,7 +275,7 @@ mod tests {
     fn a_gpu_drain_ignores_messages_that_have_left_the_gpu() {
         assert_eq!(awaited(Action::DrainStores(Scope::Gpu)), [Pool::Stores]);
         assert_eq!(awaited(Action::DrainInvalidations(Scope::Gpu)), [Pool::Invalidations]);
-        assert_eq!(awaited(Action::PassOnStores), [Pool::StoresBeyond, Pool::ForwardedStores]);
+        assert_eq!(awaited(Action::ForwardStores), [Pool::StoresBeyond, Pool::ForwardedStores]);
     }
 
     #[test]

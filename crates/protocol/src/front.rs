@@ -26,7 +26,7 @@ pub enum Stage {
 
 /// The kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum ThreadOperation {
     /// A load.
     Load,
     /// A store.
@@ -72,8 +72,8 @@ pub const ON_HOST: Order = Order::relaxed(Scope::Sys);
 
 /// True if an operation's only stage is [`Stage::Issue`]: this holds for nearly all operations, so a host may skip
 /// the rest.
-pub fn only_issues(operation: Operation, order: Order) -> bool {
-    !matches!(operation, Operation::Fence | Operation::Wait | Operation::Barrier)
+pub fn only_issues(operation: ThreadOperation, order: Order) -> bool {
+    !matches!(operation, ThreadOperation::Fence | ThreadOperation::Wait | ThreadOperation::Barrier)
         && !order.semantics.acquires()
         && !order.semantics.releases()
 }
@@ -83,7 +83,7 @@ pub fn only_issues(operation: Operation, order: Order) -> bool {
 /// A release also waits for the thread's earlier loads. At `.cta` scope neither release nor acquire leaves the SM:
 /// the L1 orders its own SM. A reduction has no result to wait for: before it acquires, a release at its scope
 /// proves that the reduction has been performed.
-pub fn stages(protocol: &impl Protocol, operation: Operation, order: Order) -> Stages {
+pub fn stages(protocol: &impl Protocol, operation: ThreadOperation, order: Order) -> Stages {
     let mut stages = Stages { stages: [Stage::Issue; MAX_STAGES], len: 0 };
     let beyond_cta = order.scope != Scope::Cta;
     if order.semantics.releases() {
@@ -95,17 +95,19 @@ pub fn stages(protocol: &impl Protocol, operation: Operation, order: Order) -> S
         }
     }
     match operation {
-        Operation::Load | Operation::Store | Operation::Atomic | Operation::Reduction => stages.push(Stage::Issue),
-        Operation::Wait => {
+        ThreadOperation::Load | ThreadOperation::Store | ThreadOperation::Atomic | ThreadOperation::Reduction => {
+            stages.push(Stage::Issue)
+        }
+        ThreadOperation::Wait => {
             stages.push(Stage::Issue);
             stages.push(Stage::AwaitResult);
         }
-        Operation::Fence => {
+        ThreadOperation::Fence => {
             if !order.semantics.releases() {
                 stages.push(Stage::AwaitLoads);
             }
         }
-        Operation::Barrier => {
+        ThreadOperation::Barrier => {
             if !protocol.broken(BrokenRule::BarrierSkipsLoads) {
                 stages.push(Stage::AwaitLoads);
             }
@@ -114,9 +116,13 @@ pub fn stages(protocol: &impl Protocol, operation: Operation, order: Order) -> S
     }
     if order.semantics.acquires() {
         match operation {
-            Operation::Load | Operation::Atomic => stages.push(Stage::AwaitResult),
-            Operation::Reduction if beyond_cta => stages.push(Stage::Release(order.scope)),
-            Operation::Reduction | Operation::Store | Operation::Fence | Operation::Wait | Operation::Barrier => {}
+            ThreadOperation::Load | ThreadOperation::Atomic => stages.push(Stage::AwaitResult),
+            ThreadOperation::Reduction if beyond_cta => stages.push(Stage::Release(order.scope)),
+            ThreadOperation::Reduction
+            | ThreadOperation::Store
+            | ThreadOperation::Fence
+            | ThreadOperation::Wait
+            | ThreadOperation::Barrier => {}
         }
         if beyond_cta {
             stages.push(Stage::Acquire(order.scope));
@@ -126,11 +132,11 @@ pub fn stages(protocol: &impl Protocol, operation: Operation, order: Order) -> S
 }
 
 /// True if a broken rule lets a releasing `operation` overtake earlier loads.
-fn skips_loads(protocol: &impl Protocol, operation: Operation) -> bool {
+fn skips_loads(protocol: &impl Protocol, operation: ThreadOperation) -> bool {
     match operation {
-        Operation::Store => protocol.broken(BrokenRule::StoreReleaseSkipsLoads),
-        Operation::Atomic | Operation::Reduction => protocol.broken(BrokenRule::AtomicReleaseSkipsLoads),
-        Operation::Load | Operation::Fence | Operation::Wait | Operation::Barrier => false,
+        ThreadOperation::Store => protocol.broken(BrokenRule::StoreReleaseSkipsLoads),
+        ThreadOperation::Atomic | ThreadOperation::Reduction => protocol.broken(BrokenRule::AtomicReleaseSkipsLoads),
+        ThreadOperation::Load | ThreadOperation::Fence | ThreadOperation::Wait | ThreadOperation::Barrier => false,
     }
 }
 
@@ -138,16 +144,16 @@ fn skips_loads(protocol: &impl Protocol, operation: Operation) -> bool {
 mod tests {
     use super::*;
     use crate::hmg::Hmg;
-    use crate::options::Options;
+    use crate::options::ProtocolOptions;
     use tombolo_types::Semantics;
 
-    fn list_with(rule: Option<BrokenRule>, operation: Operation, order: Order) -> Vec<Stage> {
-        let protocol = Hmg::new(Options { broken_rule: rule, ..Options::default() });
+    fn list_with(rule: Option<BrokenRule>, operation: ThreadOperation, order: Order) -> Vec<Stage> {
+        let protocol = Hmg::new(ProtocolOptions { broken_rule: rule, ..ProtocolOptions::default() });
         let stages = stages(&protocol, operation, order);
         (0..MAX_STAGES).map_while(|i| stages.get(i)).collect()
     }
 
-    fn list(operation: Operation, semantics: Semantics, scope: Scope) -> Vec<Stage> {
+    fn list(operation: ThreadOperation, semantics: Semantics, scope: Scope) -> Vec<Stage> {
         list_with(None, operation, Order { semantics, scope })
     }
 
@@ -156,7 +162,8 @@ mod tests {
         let release = Order::new(Semantics::Release, Scope::Gpu);
         let awaits = |rule, operation| list_with(Some(rule), operation, release).contains(&Stage::AwaitLoads);
         let of = |rule| {
-            [Operation::Store, Operation::Atomic, Operation::Reduction, Operation::Fence].map(|it| awaits(rule, it))
+            [ThreadOperation::Store, ThreadOperation::Atomic, ThreadOperation::Reduction, ThreadOperation::Fence]
+                .map(|it| awaits(rule, it))
         };
         assert_eq!(of(BrokenRule::StoreReleaseSkipsLoads), [false, true, true, true]);
         assert_eq!(of(BrokenRule::AtomicReleaseSkipsLoads), [true, false, false, true]);
@@ -164,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_weak_access_only_issues() {
-        assert_eq!(list(Operation::Load, Semantics::Weak, Scope::Cta), [Stage::Issue]);
-        assert_eq!(list(Operation::Store, Semantics::Relaxed, Scope::Sys), [Stage::Issue]);
+        assert_eq!(list(ThreadOperation::Load, Semantics::Weak, Scope::Cta), [Stage::Issue]);
+        assert_eq!(list(ThreadOperation::Store, Semantics::Relaxed, Scope::Sys), [Stage::Issue]);
     }
 
     #[test]
@@ -173,7 +180,7 @@ mod tests {
         use Semantics::{Acquire, AcquireRelease, Relaxed, Release, SequentiallyConsistent, Weak};
         for semantics in [Weak, Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent] {
             for scope in [Scope::Cta, Scope::Gpu, Scope::Sys] {
-                use Operation::{Atomic, Barrier, Fence, Load, Reduction, Store, Wait};
+                use ThreadOperation::{Atomic, Barrier, Fence, Load, Reduction, Store, Wait};
                 for operation in [Load, Store, Atomic, Reduction, Fence, Wait, Barrier] {
                     let order = Order { semantics, scope };
                     let alone = list(operation, semantics, scope) == [Stage::Issue];
@@ -187,22 +194,22 @@ mod tests {
 
     #[test]
     fn a_barrier_waits_for_the_loads_before_it() {
-        assert_eq!(list(Operation::Barrier, Semantics::Weak, Scope::Cta), [Stage::AwaitLoads, Stage::Issue]);
+        assert_eq!(list(ThreadOperation::Barrier, Semantics::Weak, Scope::Cta), [Stage::AwaitLoads, Stage::Issue]);
     }
 
     #[test]
     fn an_acquire_invalidates_after_its_result() {
         assert_eq!(
-            list(Operation::Load, Semantics::Acquire, Scope::Gpu),
+            list(ThreadOperation::Load, Semantics::Acquire, Scope::Gpu),
             [Stage::Issue, Stage::AwaitResult, Stage::Acquire(Scope::Gpu)]
         );
     }
 
     #[test]
     fn a_wait_acquires_only_with_acquire_semantics() {
-        assert_eq!(list(Operation::Wait, Semantics::Relaxed, Scope::Sys), [Stage::Issue, Stage::AwaitResult]);
+        assert_eq!(list(ThreadOperation::Wait, Semantics::Relaxed, Scope::Sys), [Stage::Issue, Stage::AwaitResult]);
         assert_eq!(
-            list(Operation::Wait, Semantics::Acquire, Scope::Sys),
+            list(ThreadOperation::Wait, Semantics::Acquire, Scope::Sys),
             [Stage::Issue, Stage::AwaitResult, Stage::Acquire(Scope::Sys)]
         );
     }
@@ -210,21 +217,21 @@ mod tests {
     #[test]
     fn a_reduction_is_performed_before_it_acquires() {
         let performed = [Stage::Issue, Stage::Release(Scope::Sys), Stage::Acquire(Scope::Sys)];
-        assert_eq!(list(Operation::Reduction, Semantics::Acquire, Scope::Sys), performed);
-        let both = list(Operation::Reduction, Semantics::AcquireRelease, Scope::Sys);
+        assert_eq!(list(ThreadOperation::Reduction, Semantics::Acquire, Scope::Sys), performed);
+        let both = list(ThreadOperation::Reduction, Semantics::AcquireRelease, Scope::Sys);
         assert_eq!(both, [&[Stage::AwaitLoads, Stage::Release(Scope::Sys)], &performed[..]].concat());
     }
 
     #[test]
     fn a_fence_releases_then_acquires() {
         assert_eq!(
-            list(Operation::Fence, Semantics::SequentiallyConsistent, Scope::Sys),
+            list(ThreadOperation::Fence, Semantics::SequentiallyConsistent, Scope::Sys),
             [Stage::AwaitLoads, Stage::Release(Scope::Sys), Stage::Acquire(Scope::Sys)]
         );
     }
 
     #[test]
     fn a_cta_release_waits_for_loads_only() {
-        assert_eq!(list(Operation::Store, Semantics::Release, Scope::Cta), [Stage::AwaitLoads, Stage::Issue]);
+        assert_eq!(list(ThreadOperation::Store, Semantics::Release, Scope::Cta), [Stage::AwaitLoads, Stage::Issue]);
     }
 }

@@ -12,10 +12,10 @@
 //!   GPU home. Then every home drains its invalidations, including the invalidations forwarded by GPU homes. With
 //!   write-back lines, a GPU home keeps the stores it accepts: the local L2 drains to the GPU homes first.
 
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules for HMG.
@@ -32,14 +32,14 @@ impl Rules for HmgRules {
     const ABOUT: &'static str = "Directories at GPU homes and system homes. Source: HMG, section V.";
     const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::WriteBack];
 
-    fn caches(_: Class, _: &Options) -> bool {
+    fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true
     }
 
-    fn holds(options: &Options) -> Holds {
+    fn holds(options: &ProtocolOptions) -> RetainedLines {
         match options.write {
-            WritePolicy::Through => Holds::Nothing,
-            WritePolicy::Back => Holds::All,
+            WritePolicy::Through => RetainedLines::Nothing,
+            WritePolicy::Back => RetainedLines::All,
         }
     }
 
@@ -49,7 +49,7 @@ impl Rules for HmgRules {
 
     fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
         const OWN_STORES_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
-        const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys)).others_pass_on();
+        const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys)).others_forward();
         const ALL_STORES_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));
         const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
         const GPU_INVALIDATIONS: Phase = Phase::new(Members::Gpu, Action::DrainInvalidations(Scope::Gpu));

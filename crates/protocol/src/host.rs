@@ -1,4 +1,4 @@
-//! Host duties around [`Coherence::step`] and [`Nodes::step`](crate::nodes::Nodes::step): running, parking and
+//! Host duties around [`Coherence::step`] and [`Nodes::step`](crate::client_home::Nodes::step): running, parking and
 //! retrying requests, deferring requests that lack a resource, serving waiters after a fill, applying invalidations
 //! to lines, and selecting lines for a release's write-back.
 //!
@@ -17,26 +17,26 @@ use tombolo_types::{Line, Mask};
 
 /// The outcome of trying a request or a write-back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tried {
+pub enum StepOutcome {
     /// The protocol accepted it.
-    Taken,
+    Accepted,
     /// The protocol refused it because the line's miss is pending. Nothing has changed.
     Stalled,
 }
 
 /// The outcome of a request's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Admission {
     /// The request has run, or is parked on its line's miss.
-    Yes,
+    Admitted,
     /// The request must wait for a store credit, or behind a request that waits for a credit.
-    Waits,
+    AwaitsCredit,
 }
 
 /// A single request's arrival at an L2.
 pub trait Arrival {
     /// A resource, besides a store credit, that a host with bounded resources may lack for the request.
-    type Lack;
+    type MissingResource;
 
     /// True if the request is a read.
     fn is_read(&self) -> bool;
@@ -52,7 +52,7 @@ pub trait Arrival {
     ///
     /// # Errors
     /// Names the resource that the host lacks. Nothing has changed.
-    fn run(&mut self) -> Result<Tried, Self::Lack>;
+    fn run(&mut self) -> Result<StepOutcome, Self::MissingResource>;
 }
 
 /// True if a request may overtake an older store on its channel that waits for a credit. Without a broken rule the
@@ -70,19 +70,19 @@ pub fn passes_waiting(protocol: &impl Protocol, is_read: bool) -> bool {
 /// # Errors
 /// Names the resource that the host lacks. Nothing has changed.
 #[inline]
-pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<Taken, A::Lack> {
+pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<Admission, A::MissingResource> {
     if arrival.follows_waiting() && !passes_waiting(protocol, arrival.is_read()) {
-        return Ok(Taken::Waits);
+        return Ok(Admission::AwaitsCredit);
     }
     let waits_its_turn = arrival.has_parked() && !protocol.broken(BrokenRule::RequestPassesParked);
     if waits_its_turn {
         arrival.park();
     } else if !arrival.has_credit() {
-        return Ok(Taken::Waits);
-    } else if arrival.run()? == Tried::Stalled {
+        return Ok(Admission::AwaitsCredit);
+    } else if arrival.run()? == StepOutcome::Stalled {
         arrival.park();
     }
-    Ok(Taken::Yes)
+    Ok(Admission::Admitted)
 }
 
 /// Requests that lack an L2 resource, for instance a miss register, in the order in which they will be retried.
@@ -143,7 +143,7 @@ impl<R> Backlog<R> {
 }
 
 /// An L2 whose requests may lack a resource.
-pub trait Backlogged {
+pub trait DeferringL2 {
     /// A request.
     type Item;
 
@@ -156,7 +156,7 @@ pub trait Backlogged {
 /// Handles an arriving request. It joins the backlog if it lacks a resource, or if older requests do. Returns true
 /// if the request now waits in the backlog.
 #[inline]
-pub fn offer<B: Backlogged>(host: &mut B, item: B::Item) -> bool {
+pub fn offer<B: DeferringL2>(host: &mut B, item: B::Item) -> bool {
     let waits = !host.backlog().is_empty() || !host.take(&item);
     if waits {
         host.backlog().push(item);
@@ -165,7 +165,7 @@ pub fn offer<B: Backlogged>(host: &mut B, item: B::Item) -> bool {
 }
 
 /// Handles a freed resource: backlog requests run in order, up to the first that still lacks a resource.
-pub fn serve<B: Backlogged>(host: &mut B) {
+pub fn serve<B: DeferringL2>(host: &mut B) {
     while let Some(item) = host.backlog().pop() {
         if !host.take(&item) {
             host.backlog().0.push_front(item);
@@ -175,26 +175,26 @@ pub fn serve<B: Backlogged>(host: &mut B) {
 }
 
 /// A read that waits for bytes from a miss.
-pub trait Waits: Copy {
+pub trait AwaitingRead: Copy {
     /// Bytes the read waits for.
     fn mask(&self) -> Mask;
     /// A copy of this read that waits for `mask`.
-    fn of(self, mask: Mask) -> Self;
+    fn for_bytes(self, mask: Mask) -> Self;
 }
 
 /// The arrival of a miss's bytes at an L1 or an L2.
-pub trait Filling {
+pub trait FillTarget {
     /// A waiting read.
-    type Waiter: Waits;
+    type Waiter: AwaitingRead;
     /// The miss's waiters, removed from it in arrival order.
-    type Held;
+    type Detached;
 
     /// Installs the installable bytes. Returns true if the miss is over, with no byte in flight any more.
     fn install(&mut self) -> bool;
     /// Removes the waiters from the miss. A miss that is over ends, and also releases its parked requests.
-    fn release(&mut self, over: bool) -> Self::Held;
+    fn release(&mut self, over: bool) -> Self::Detached;
     /// The next waiter among the removed waiters.
-    fn next_waiter(&mut self, held: &mut Self::Held) -> Option<Self::Waiter>;
+    fn next_waiter(&mut self, held: &mut Self::Detached) -> Option<Self::Waiter>;
     /// Delivers the awaited bytes to a waiter. `complete`: set if the waiter waits for no further bytes.
     fn serve(&mut self, waiter: Self::Waiter, complete: bool);
     /// Puts a waiter back, behind the current waiters.
@@ -204,16 +204,16 @@ pub trait Filling {
 /// Handles the arrival of a miss's bytes `come`: they install, and each waiter receives its share, in arrival
 /// order. Returns the parked requests if the miss is over.
 #[inline]
-pub fn fill<F: Filling>(protocol: &impl Protocol, filling: &mut F, come: Mask) -> Option<F::Held> {
+pub fn fill<F: FillTarget>(protocol: &impl Protocol, filling: &mut F, come: Mask) -> Option<F::Detached> {
     let over = filling.install();
     let mut held = filling.release(over);
     while let Some(waiter) = filling.next_waiter(&mut held) {
         let (given, rest) = (waiter.mask() & come, waiter.mask() & !come);
         if !given.is_empty() {
-            filling.serve(waiter.of(given), rest.is_empty());
+            filling.serve(waiter.for_bytes(given), rest.is_empty());
         }
         if !rest.is_empty() {
-            filling.wait(waiter.of(rest));
+            filling.wait(waiter.for_bytes(rest));
         }
         if protocol.broken(BrokenRule::FillForgetsOthers) {
             while filling.next_waiter(&mut held).is_some() {}
@@ -223,21 +223,21 @@ pub fn fill<F: Filling>(protocol: &impl Protocol, filling: &mut F, come: Mask) -
 }
 
 /// Work that waits at an L2 for the end of a miss, besides the reads answered by its bytes.
-pub trait Resuming {
+pub trait MissCompletion {
     /// The parked requests, in arrival order.
-    type Held;
+    type Detached;
     /// A parked request.
     type Item;
 
     /// Writes the line back for the releases that were refused while the miss was pending, if any.
-    fn flush(&mut self, held: &mut Self::Held);
+    fn flush(&mut self, held: &mut Self::Detached);
     /// The next parked request.
-    fn next_parked(&mut self, held: &mut Self::Held) -> Option<Self::Item>;
+    fn next_parked(&mut self, held: &mut Self::Detached) -> Option<Self::Item>;
     /// True if both requests share a channel, so neither may overtake the other while it waits for a credit.
     fn keep_order(&self, one: &Self::Item, other: &Self::Item) -> bool;
     /// Handles a request like [`take`]. `follows`: set if an older store on its channel waits for a credit. Returns
     /// `None`, without any change, if the host lacks a resource for the request.
-    fn take(&mut self, item: &Self::Item, follows: bool) -> Option<Taken>;
+    fn take(&mut self, item: &Self::Item, follows: bool) -> Option<Admission>;
     /// Queues requests for a credit, in this order, ahead of all waiting requests on their channels, which arrived
     /// later.
     fn wait_first(&mut self, waiting: VecDeque<Self::Item>);
@@ -250,15 +250,15 @@ pub trait Resuming {
 /// requests run again in order. They are older than all requests that wait for a credit on their channels. A parked
 /// request without a credit therefore waits at the front, and later parked requests on its channel wait behind it.
 #[inline]
-pub fn resume<R: Resuming>(host: &mut R, mut held: R::Held) {
+pub fn resume<R: MissCompletion>(host: &mut R, mut held: R::Detached) {
     host.flush(&mut held);
     let (mut waiting, mut deferred) = (VecDeque::new(), VecDeque::new());
     while let Some(item) = host.next_parked(&mut held) {
         let follows = waiting.iter().any(|other| host.keep_order(other, &item));
         let taken = if follows || deferred.is_empty() { host.take(&item, follows) } else { None };
         match taken {
-            Some(Taken::Yes) => {}
-            Some(Taken::Waits) => waiting.push_back(item),
+            Some(Admission::Admitted) => {}
+            Some(Admission::AwaitsCredit) => waiting.push_back(item),
             None => deferred.push_back(item),
         }
     }
@@ -321,7 +321,7 @@ pub fn invalidate_bulk(bulk: &mut impl Bulk) {
 /// A dirty line at an L2, offered to a release for write-back.
 pub trait WriteBack {
     /// Asks the protocol to write the line back.
-    fn write_back(&mut self) -> Tried;
+    fn write_back(&mut self) -> StepOutcome;
     /// Makes the release wait for the end of the line's miss, which then writes the line back.
     fn write_back_later(&mut self);
 }
@@ -330,7 +330,7 @@ pub trait WriteBack {
 /// over.
 #[inline]
 pub fn flush(protocol: &impl Protocol, line: &mut impl WriteBack) {
-    if line.write_back() == Tried::Stalled && !protocol.broken(BrokenRule::ReleaseForgetsPending) {
+    if line.write_back() == StepOutcome::Stalled && !protocol.broken(BrokenRule::ReleaseForgetsPending) {
         line.write_back_later();
     }
 }
@@ -339,7 +339,7 @@ pub fn flush(protocol: &impl Protocol, line: &mut impl WriteBack) {
 mod tests {
     use super::*;
     use crate::hmg::Hmg;
-    use crate::vi::{Options, Tracks};
+    use crate::vi::{ProtocolOptions, Tracks};
 
     /// A host that logs each action requested from it.
     #[derive(Default)]
@@ -367,12 +367,12 @@ mod tests {
         mask: Mask,
     }
 
-    impl Waits for Reader {
+    impl AwaitingRead for Reader {
         fn mask(&self) -> Mask {
             self.mask
         }
 
-        fn of(self, mask: Mask) -> Reader {
+        fn for_bytes(self, mask: Mask) -> Reader {
             Reader { mask, ..self }
         }
     }
@@ -384,7 +384,7 @@ mod tests {
     }
 
     impl Arrival for ActionLog {
-        type Lack = ();
+        type MissingResource = ();
 
         fn is_read(&self) -> bool {
             self.is_read
@@ -406,27 +406,27 @@ mod tests {
             self.tell("park".to_owned());
         }
 
-        fn run(&mut self) -> Result<Tried, ()> {
+        fn run(&mut self) -> Result<StepOutcome, ()> {
             self.tell("run".to_owned());
-            Ok(if self.stalls { Tried::Stalled } else { Tried::Taken })
+            Ok(if self.stalls { StepOutcome::Stalled } else { StepOutcome::Accepted })
         }
     }
 
-    impl Filling for ActionLog {
+    impl FillTarget for ActionLog {
         type Waiter = Reader;
-        type Held = std::vec::IntoIter<Reader>;
+        type Detached = std::vec::IntoIter<Reader>;
 
         fn install(&mut self) -> bool {
             self.tell("install".to_owned());
             self.missing.is_empty()
         }
 
-        fn release(&mut self, over: bool) -> Self::Held {
+        fn release(&mut self, over: bool) -> Self::Detached {
             self.tell(format!("release {over}"));
             std::mem::take(&mut self.waiting).into_iter()
         }
 
-        fn next_waiter(&mut self, held: &mut Self::Held) -> Option<Reader> {
+        fn next_waiter(&mut self, held: &mut Self::Detached) -> Option<Reader> {
             held.next()
         }
 
@@ -439,8 +439,8 @@ mod tests {
         }
     }
 
-    impl Resuming for ActionLog {
-        type Held = ();
+    impl MissCompletion for ActionLog {
+        type Detached = ();
         type Item = u32;
 
         fn flush(&mut self, (): &mut ()) {
@@ -455,15 +455,15 @@ mod tests {
             one % 2 == other % 2
         }
 
-        fn take(&mut self, item: &u32, follows: bool) -> Option<Taken> {
+        fn take(&mut self, item: &u32, follows: bool) -> Option<Admission> {
             if follows {
-                return Some(Taken::Waits);
+                return Some(Admission::AwaitsCredit);
             }
             self.tell(format!("take {item}"));
             match self.lacking == Some(*item) {
                 true => None,
-                false if self.uncredited == Some(*item) => Some(Taken::Waits),
-                false => Some(Taken::Yes),
+                false if self.uncredited == Some(*item) => Some(Admission::AwaitsCredit),
+                false => Some(Admission::Admitted),
             }
         }
 
@@ -487,8 +487,8 @@ mod tests {
     }
 
     impl WriteBack for ActionLog {
-        fn write_back(&mut self) -> Tried {
-            if self.stalls { Tried::Stalled } else { Tried::Taken }
+        fn write_back(&mut self) -> StepOutcome {
+            if self.stalls { StepOutcome::Stalled } else { StepOutcome::Accepted }
         }
 
         fn write_back_later(&mut self) {
@@ -497,7 +497,7 @@ mod tests {
     }
 
     fn hmg(rule: Option<BrokenRule>) -> Hmg {
-        Hmg::new(Options { broken_rule: rule, ..Options::default() })
+        Hmg::new(ProtocolOptions { broken_rule: rule, ..ProtocolOptions::default() })
     }
 
     #[test]
@@ -517,7 +517,7 @@ mod tests {
     fn no_request_overtakes_a_store_of_its_channel_that_waits_for_a_credit() {
         let told = |log: ActionLog, rule| {
             let mut log = log;
-            if take(&hmg(rule), &mut log).expect("nothing is lacking") == Taken::Waits {
+            if take(&hmg(rule), &mut log).expect("nothing is lacking") == Admission::AwaitsCredit {
                 log.tell("wait".to_owned());
             }
             log.told
@@ -569,7 +569,7 @@ mod tests {
         assert_eq!(log.told, ["flush", "take 1", "take 2", "wait [1, 3]", "defer [2, 4]"]);
     }
 
-    impl Backlogged for (Backlog<u32>, u32) {
+    impl DeferringL2 for (Backlog<u32>, u32) {
         type Item = u32;
 
         fn backlog(&mut self) -> &mut Backlog<u32> {
@@ -622,7 +622,11 @@ mod tests {
     fn a_replaced_entry_evicts_the_lines_of_its_home_if_it_tracks_them() {
         let told = |tracks| {
             let mut log = ActionLog::default();
-            replace_entry(&Hmg::<true>::new(Options { tracks, ..Options::default() }), &mut log, (4..6).map(Line));
+            replace_entry(
+                &Hmg::<true>::new(ProtocolOptions { tracks, ..ProtocolOptions::default() }),
+                &mut log,
+                (4..6).map(Line),
+            );
             log.told
         };
         assert_eq!(told(Tracks::Shared), ["region"]);

@@ -3,11 +3,11 @@
 //! Hierarchical routing, no directory, L2s never invalidated; L1s exactly match HMG's. The design promises nothing,
 //! and the explorer must find executions that violate the memory model.
 
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::plan::{Phase, Sync};
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules for the ideal design.
@@ -24,12 +24,12 @@ impl Rules for IdealRules {
     const ABOUT: &'static str = "Hierarchical routing, L2 caches that nothing invalidates. Source: HMG, section VI.";
     const CHOICES: &'static [Choice] = &[Choice::KeepL1];
 
-    fn caches(_: Class, _: &Options) -> bool {
+    fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true
     }
 
-    fn holds(_: &Options) -> Holds {
-        Holds::All
+    fn holds(_: &ProtocolOptions) -> RetainedLines {
+        RetainedLines::All
     }
 
     fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {

@@ -32,13 +32,13 @@ pub struct L1Pending {
 impl L1Pending {
     /// A miss with a single read sent, for `mask`.
     pub fn of(mask: Mask, scope: Scope) -> L1Pending {
-        L1Pending { miss: Pending::of(mask, scope), poisoned: Mask::NONE }
+        L1Pending { miss: Pending::started(mask, scope), poisoned: Mask::NONE }
     }
 
     /// Extends the miss by another read, for bytes not yet in flight.
     pub fn and(pending: Option<L1Pending>, mask: Mask, scope: Scope) -> L1Pending {
         let poisoned = pending.map_or(Mask::NONE, |pending| pending.poisoned);
-        L1Pending { miss: Pending::and(pending.map(|pending| pending.miss), mask, scope), poisoned }
+        L1Pending { miss: Pending::extended(pending.map(|pending| pending.miss), mask, scope), poisoned }
     }
 }
 
@@ -159,7 +159,7 @@ pub fn fill<D: Data>(
         present.data.merge(data, fresh);
         present.valid |= fresh;
     }
-    pending.miss.without(mask).map(|miss| L1Pending { miss, poisoned: pending.poisoned & miss.mask })
+    pending.miss.remaining(mask).map(|miss| L1Pending { miss, poisoned: pending.poisoned & miss.mask })
 }
 
 /// True if an acquire with this scope invalidates the L1 (and makes its pending misses stale). The invalidation is
@@ -181,12 +181,15 @@ pub fn failed_poll_invalidates(protocol: &impl Protocol, order: Order) -> bool {
 mod tests {
     use super::*;
     use crate::memory_side::MemorySide;
-    use crate::options::Options;
+    use crate::options::ProtocolOptions;
 
     #[test]
     fn a_failed_poll_invalidates_if_it_acquires_beyond_its_cta_and_the_design_drops_l1s() {
         let invalidates = |polls: Polls, broken_rule: Option<BrokenRule>, order: Order| {
-            failed_poll_invalidates(&MemorySide::new(Options { polls, broken_rule, ..Options::default() }), order)
+            failed_poll_invalidates(
+                &MemorySide::new(ProtocolOptions { polls, broken_rule, ..ProtocolOptions::default() }),
+                order,
+            )
         };
         let acquire = Order::acquire(Scope::Gpu);
         assert!(invalidates(Polls::DropL1, None, acquire));

@@ -7,14 +7,14 @@
 //!
 //! - [`data`]: contents carried by messages: nothing when timing, values when checking. [`block`]: contents and
 //!   byte sets for blocks.
-//! - [`node`]: building blocks shared by all protocols: protocol-owned types, four effects, channels.
+//! - [`effects`]: building blocks shared by all protocols: protocol-owned types, four effects, channels.
 //!   [`coherence`]: the interface to valid/invalid caches: [`Coherence`], its types and refusals.
 //! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared by every
 //!   protocol listed next; [`directory`] implements HMG's Table I.
 //! - [`no_remote_caching`], [`memory_side`], [`peer`], [`software_flat`], [`software_hierarchical`], [`nhcc`],
 //!   [`hmg`], [`viper`], [`ideal`]: a protocol each. A protocol states the caches a line may live in, the node at
 //!   which a scope is served, and the actions of acquire and release.
-//! - [`nodes`]: the interface to protocols whose caches answer each other, and to block homes. [`nmoesi`]: UMH's
+//! - [`client_home`]: the interface to protocols whose caches answer each other, and to block homes. [`nmoesi`]: UMH's
 //!   protocol.
 //! - [`options`]: design choices within a protocol. [`catalogue`]: all protocols by name.
 //! - [`host`]: host duties around a step: parking, serving, filling, bulk invalidation, write-backs. [`drain`]:
@@ -33,10 +33,12 @@ pub mod block;
 pub mod boundary;
 pub mod broken_rule;
 pub mod catalogue;
+pub mod client_home;
 pub mod coherence;
 pub mod data;
 pub mod directory;
 pub mod drain;
+pub mod effects;
 pub mod elision;
 pub mod front;
 pub mod hmg;
@@ -47,8 +49,6 @@ pub mod memory_side;
 pub mod nhcc;
 pub mod nmoesi;
 pub mod no_remote_caching;
-pub mod node;
-pub mod nodes;
 pub mod options;
 pub mod paging;
 pub mod peer;
@@ -65,10 +65,10 @@ pub use block::{BlockData, ByteSet};
 pub use broken_rule::BrokenRule;
 pub use catalogue::PROTOCOLS;
 pub use coherence::{
-    Coherence, Event, LineState, Pending, Protocol, Refusal, Reply, Request, Requester, Slot, ValidInvalid,
+    Coherence, L2Event, LineSlot, LineState, Pending, Protocol, Refusal, Reply, Request, Requester, ValidInvalid,
 };
 pub use data::Data;
 pub use directory::Sharers;
-pub use node::Effects;
-pub use plan::{Action, Collector, Members, Phase, Plan};
+pub use effects::Effects;
+pub use plan::{Action, Collector, Members, Phase, PhasePlan};
 pub use topology::{Class, ClassSet, Homes, ModuleSet, Topology};

@@ -6,11 +6,11 @@
 //!   loads from the same line cross the link twice. L1s may hold any line; software keeps them coherent.
 //! - Acquire: the L1 only. Release: waits until the homes have accepted every store from the module.
 
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::plan::{Phase, Sync};
 use crate::software_flat::flat_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules for memory-side L2 caches.
@@ -28,19 +28,19 @@ impl Rules for MemorySideRules {
         "An L2 caches its own module's memory, for everybody, and nothing else. Source: NUMA-GPU, figure 7a.";
     const CHOICES: &'static [Choice] = &[Choice::WriteBack];
 
-    fn caches(class: Class, _: &Options) -> bool {
+    fn caches(class: Class, _: &ProtocolOptions) -> bool {
         match class {
             Class::Own => true,
             Class::GpuHome | Class::GpuRemote | Class::SystemRemote => false,
         }
     }
 
-    fn passes_reads(_: &Options) -> bool {
+    fn passes_reads(_: &ProtocolOptions) -> bool {
         true
     }
 
-    fn holds(_: &Options) -> Holds {
-        Holds::Nothing
+    fn holds(_: &ProtocolOptions) -> RetainedLines {
+        RetainedLines::Nothing
     }
 
     fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {

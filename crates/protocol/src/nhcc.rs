@@ -5,10 +5,10 @@
 //! - Acquire: the L1 only. Release: the local L2 drains to the homes, then every home drains its invalidations;
 //!   `.gpu` and `.sys` are equivalent.
 
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules for NHCC.
@@ -25,14 +25,14 @@ impl Rules for NhccRules {
     const ABOUT: &'static str = "A flat directory at the system home. Source: HMG, section IV.";
     const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::WriteBack];
 
-    fn caches(_: Class, _: &Options) -> bool {
+    fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true
     }
 
-    fn holds(options: &Options) -> Holds {
+    fn holds(options: &ProtocolOptions) -> RetainedLines {
         match options.write {
-            WritePolicy::Through => Holds::Nothing,
-            WritePolicy::Back => Holds::All,
+            WritePolicy::Through => RetainedLines::Nothing,
+            WritePolicy::Back => RetainedLines::All,
         }
     }
 

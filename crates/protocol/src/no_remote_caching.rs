@@ -5,11 +5,11 @@
 //!   GPUs. L1s may hold any line.
 //! - Acquire and release match flat software coherence.
 
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::plan::{Phase, Sync};
 use crate::software_flat::{flat_acquire, flat_release};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules for the baseline.
@@ -27,15 +27,15 @@ impl Rules for NoRemoteCachingRules {
         "Data of another GPU is cached in no L2 of the requesting GPU. Source: HMG, baseline of figure 8.";
     const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
 
-    fn caches(class: Class, _: &Options) -> bool {
+    fn caches(class: Class, _: &ProtocolOptions) -> bool {
         match class {
             Class::Own | Class::GpuRemote => true,
             Class::GpuHome | Class::SystemRemote => false,
         }
     }
 
-    fn holds(_: &Options) -> Holds {
-        Holds::All
+    fn holds(_: &ProtocolOptions) -> RetainedLines {
+        RetainedLines::All
     }
 
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {

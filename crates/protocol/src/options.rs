@@ -2,7 +2,7 @@
 //! bulk invalidation.
 
 use crate::broken_rule::BrokenRule;
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::nmoesi::NmoesiOptions;
 use crate::topology::Class;
 use crate::transfer::BrokenTransfer;
@@ -75,15 +75,15 @@ pub enum Polls {
 /// A protocol option open to the user, if it has any effect on the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
-    /// [`Options::bulk`].
+    /// [`ProtocolOptions::bulk`].
     BulkInvalidation,
-    /// [`Options::downgrade`].
+    /// [`ProtocolOptions::downgrade`].
     Downgrade,
-    /// [`Options::keep_l1`].
+    /// [`ProtocolOptions::keep_l1`].
     KeepL1,
-    /// [`Options::write`].
+    /// [`ProtocolOptions::write`].
     WriteBack,
-    /// [`Options::remote`].
+    /// [`ProtocolOptions::remote`].
     Remote,
     /// [`NmoesiOptions::peer_transfer`].
     PeerTransfer,
@@ -95,7 +95,7 @@ pub enum Choice {
 
 /// Facts known about a protocol before it runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct ProtocolFacts {
     /// A one-line description for lists.
     pub about: &'static str,
     /// The promise guaranteed with default options.
@@ -108,28 +108,28 @@ pub struct Facts {
     /// GPU.
     pub hierarchical: bool,
     /// Returns true if lines in this class may live in an L2.
-    pub caches: fn(Class, &Options) -> bool,
+    pub caches: fn(Class, &ProtocolOptions) -> bool,
     /// Dirty or stale contents possible in a module's L2 at a kernel boundary.
-    pub holds: fn(&Options) -> Holds,
+    pub holds: fn(&ProtocolOptions) -> RetainedLines,
     /// The options open to the user.
     pub choices: &'static [Choice],
 }
 
-impl Facts {
+impl ProtocolFacts {
     /// True if `choice` has any effect.
     pub fn offers(&self, choice: Choice) -> bool {
         self.choices.contains(&choice)
     }
 
     /// The promise guaranteed with these options.
-    pub fn promise_with(&self, options: &Options) -> Promise {
+    pub fn promise_with(&self, options: &ProtocolOptions) -> Promise {
         if options.bulk == BulkInvalidation::None { Promise::Nothing } else { self.promise }
     }
 }
 
 /// Choices that HMG leaves to the implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Options {
+pub struct ProtocolOptions {
     /// L2 write policy. HMG evaluates write-through (section VI).
     pub write: WritePolicy,
     /// Set when an L2 notifies the home after dropping its last line in a region. HMG evaluates silent eviction.

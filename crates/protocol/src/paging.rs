@@ -2,14 +2,14 @@
 //!
 //! A page has a single home, whose bytes are authoritative. A module may use a page at its home, wherever that is,
 //! as allowed by its [`Mapping`]; any other access is a fault. The fault handler (the driver when timing, a step
-//! when exploring) calls [`Paging::change`] and runs the resulting [`Step`]s in order. Each step starts when the
+//! when exploring) calls [`Paging::change`] and runs the resulting [`ChangeStep`]s in order. Each step starts when the
 //! previous step is done everywhere:
-//! 1. [`Step::Unmap`]: modules refuse the page, and wait until their accesses in flight to it are done
+//! 1. [`ChangeStep::Unmap`]: modules refuse the page, and wait until their accesses in flight to it are done
 //!    ([`Unmapping`]).
-//! 2. [`Step::WriteBack`]: L2s write the page's dirty bytes to memory and drop its lines.
-//! 3. [`Step::Copy`]: its bytes move from memory to memory. The receiver then sees itself as home
+//! 2. [`ChangeStep::WriteBack`]: L2s write the page's dirty bytes to memory and drop its lines.
+//! 3. [`ChangeStep::Copy`]: its bytes move from memory to memory. The receiver then sees itself as home
 //!    ([`Paging::arrived`]).
-//! 4. [`Step::Map`]: each module learns its new mapping, independently. Waiting accesses resume. When all modules
+//! 4. [`ChangeStep::Map`]: each module learns its new mapping, independently. Waiting accesses resume. When all modules
 //!    have acknowledged, the page's next change may begin. A published page's home learns the mapping before all
 //!    other modules: see the section on published pages.
 //!
@@ -39,7 +39,7 @@ pub use published::Start;
 
 use crate::catalogue::{UnknownProtocol, Visitor, choose};
 use crate::coherence::{Coherence, OrderingPoint};
-use crate::options::Options;
+use crate::options::ProtocolOptions;
 use crate::topology::{Class, ModuleSet};
 use tombolo_types::ModuleId;
 
@@ -68,7 +68,7 @@ impl Holder {
 
 /// The accesses a module may make to a page without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Access {
+pub enum PagePermission {
     /// No access.
     #[default]
     None,
@@ -80,7 +80,7 @@ pub enum Access {
 
 /// An access attempted by a module, in ascending order of required rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Wanted {
+pub enum AttemptedAccess {
     /// A load.
     Load,
     /// A store or an atomic.
@@ -95,7 +95,7 @@ pub struct Mapping {
     /// The module that receives the accesses.
     pub home: ModuleId,
     /// The permitted accesses.
-    pub access: Access,
+    pub access: PagePermission,
     /// The page's subscribers, who receive this module's published stores. Empty for an unpublished page.
     pub subscribers: ModuleSet,
 }
@@ -115,18 +115,18 @@ pub struct Residence {
 
 impl Mapping {
     /// A mapping to this home alone.
-    pub fn at(home: ModuleId, access: Access) -> Mapping {
+    pub fn at(home: ModuleId, access: PagePermission) -> Mapping {
         Mapping { home, access, subscribers: ModuleSet::NONE }
     }
 
     /// The mapping after its module has unmapped the page: messages in flight still find their home.
-    pub fn refused(self) -> Mapping {
-        Mapping { access: Access::None, ..self }
+    pub fn unmapped(self) -> Mapping {
+        Mapping { access: PagePermission::None, ..self }
     }
 
     /// The mapping after its module has received [`Residence::mapping`].
-    pub fn told(self, mapping: Option<Mapping>) -> Mapping {
-        mapping.unwrap_or_else(|| self.refused())
+    pub fn updated(self, mapping: Option<Mapping>) -> Mapping {
+        mapping.unwrap_or_else(|| self.unmapped())
     }
 }
 
@@ -139,13 +139,13 @@ impl Residence {
     /// A page published to `subscribers`. Its `home` serves modules without a copy; all modules in a machine with
     /// `modules` modules use it.
     pub fn published(home: ModuleId, subscribers: ModuleSet, modules: u8) -> Residence {
-        let copies = subscribers.without(ModuleSet::only(home));
+        let copies = subscribers.difference(ModuleSet::only(home));
         Residence { home: Holder::Module(home), copies, mapped: ModuleSet::first(modules), published: true }
     }
 
     /// The modules that hold the page's bytes.
     pub fn holders(&self) -> ModuleSet {
-        self.home.set().and(self.copies)
+        self.home.set().union(self.copies)
     }
 
     /// The modules that receive published stores.
@@ -154,13 +154,13 @@ impl Residence {
     }
 
     /// The accesses permitted to a module.
-    pub fn access(&self, module: ModuleId) -> Access {
+    pub fn access(&self, module: ModuleId) -> PagePermission {
         if !self.mapped.contains(module) {
-            Access::None
+            PagePermission::None
         } else if self.published || self.copies.is_empty() {
-            Access::Write
+            PagePermission::Write
         } else {
-            Access::Read
+            PagePermission::Read
         }
     }
 
@@ -173,13 +173,13 @@ impl Residence {
 
 /// The reason for a page's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wish {
+pub enum ChangeReason {
     /// A module has attempted an access without permission.
     Fault {
         /// The module.
         module: ModuleId,
         /// The access.
-        wanted: Wanted,
+        wanted: AttemptedAccess,
     },
     /// The page is to be moved: prefetched, or evicted to the host.
     Move {
@@ -213,7 +213,7 @@ pub enum OnFault {
 
 /// A single step, performed by a set of modules at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum ChangeStep {
     /// These modules unmap the page according to [`Paging::unmapping`].
     Unmap(ModuleSet),
     /// The L2s in these modules write the page's dirty bytes to memory and drop its lines.
@@ -270,7 +270,7 @@ pub struct Paging {
 /// Maximum number of steps in a change.
 const STEPS: usize = 5;
 
-/// A [`Step`] without the resulting page state, which the change stores once.
+/// A [`ChangeStep`] without the resulting page state, which the change stores once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum PlannedStep {
     Unmap(ModuleSet),
@@ -281,31 +281,31 @@ enum PlannedStep {
 
 /// A change to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Change {
+pub struct PageTransition {
     steps: [Option<PlannedStep>; STEPS],
     /// The page's state after the change.
     pub after: Residence,
 }
 
-impl Change {
+impl PageTransition {
     /// The steps, in order.
-    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+    pub fn steps(&self) -> impl Iterator<Item = ChangeStep> + '_ {
         self.steps.iter().flatten().map(|work| match *work {
-            PlannedStep::Unmap(modules) => Step::Unmap(modules),
-            PlannedStep::WriteBack(modules) => Step::WriteBack(modules),
-            PlannedStep::Copy { from, to } => Step::Copy { from, to },
-            PlannedStep::Map(modules) => Step::Map { after: self.after, modules },
+            PlannedStep::Unmap(modules) => ChangeStep::Unmap(modules),
+            PlannedStep::WriteBack(modules) => ChangeStep::WriteBack(modules),
+            PlannedStep::Copy { from, to } => ChangeStep::Copy { from, to },
+            PlannedStep::Map(modules) => ChangeStep::Map { after: self.after, modules },
         })
     }
 
     /// Step number `index`; `None` after the last.
-    pub fn step(&self, index: u8) -> Option<Step> {
+    pub fn step(&self, index: u8) -> Option<ChangeStep> {
         self.steps().nth(usize::from(index))
     }
 
     /// True if bytes move between memories.
     pub fn copies(&self) -> bool {
-        self.steps().any(|step| matches!(step, Step::Copy { .. }))
+        self.steps().any(|step| matches!(step, ChangeStep::Copy { .. }))
     }
 }
 
@@ -333,41 +333,41 @@ impl Paging {
 
     /// True if a module with this view of a page may make an access; if false, the access faults.
     #[inline]
-    pub fn allows(&self, module: ModuleId, sees: Mapping, wanted: Wanted) -> bool {
+    pub fn allows(&self, module: ModuleId, sees: Mapping, wanted: AttemptedAccess) -> bool {
         let is_published = !sees.subscribers.is_empty();
         match wanted {
-            Wanted::Load if is_published && self.subscribes => {
-                sees.access >= Access::Read && sees.subscribers.contains(module)
+            AttemptedAccess::Load if is_published && self.subscribes => {
+                sees.access >= PagePermission::Read && sees.subscribers.contains(module)
             }
-            Wanted::Load => sees.access >= Access::Read,
-            Wanted::Store => sees.access == Access::Write,
-            Wanted::SystemStore => {
+            AttemptedAccess::Load => sees.access >= PagePermission::Read,
+            AttemptedAccess::Store => sees.access == PagePermission::Write,
+            AttemptedAccess::SystemStore => {
                 let is_alone = !is_published || self.is_broken(BrokenPaging::SystemStorePublished);
-                sees.access == Access::Write && is_alone
+                sees.access == PagePermission::Write && is_alone
             }
         }
     }
 
     /// The change required for a page in state `now`; `None` if the wish is already fulfilled.
-    pub fn change(&self, now: &Residence, wish: Wish, modules: u8) -> Option<Change> {
+    pub fn change(&self, now: &Residence, wish: ChangeReason, modules: u8) -> Option<PageTransition> {
         match wish {
-            Wish::Fault { module, wanted } => {
+            ChangeReason::Fault { module, wanted } => {
                 if now.mapping(module).is_some_and(|sees| self.allows(module, sees, wanted)) {
                     return None;
                 }
                 if let (true, Holder::Module(home)) = (now.published, now.home) {
                     return Some(match wanted {
-                        Wanted::SystemStore => self.collapse_change(now, module, modules),
-                        Wanted::Load | Wanted::Store => self.subscribe_change(now, home, module),
+                        AttemptedAccess::SystemStore => self.collapse_change(now, module, modules),
+                        AttemptedAccess::Load | AttemptedAccess::Store => self.subscribe_change(now, home, module),
                     });
                 }
-                let writes = wanted != Wanted::Load;
+                let writes = wanted != AttemptedAccess::Load;
                 Some(match (now.home, self.on_fault) {
                     (Holder::Host, _) => self.move_change(now, Holder::Module(module), modules),
-                    (Holder::Module(_), OnFault::MapRemotely) if now.copies.is_empty() => Change::new(
+                    (Holder::Module(_), OnFault::MapRemotely) if now.copies.is_empty() => PageTransition::new(
                         now,
                         &[],
-                        Residence { mapped: now.mapped.and(ModuleSet::only(module)), ..*now },
+                        Residence { mapped: now.mapped.union(ModuleSet::only(module)), ..*now },
                         None,
                     ),
                     (Holder::Module(home), OnFault::Migrate) if self.duplicates && !writes => {
@@ -378,31 +378,31 @@ impl Paging {
                     }
                 })
             }
-            Wish::Move { to } => (now.home != to).then(|| self.move_change(now, to, modules)),
-            Wish::Subscribe { module } => match now.home {
+            ChangeReason::Move { to } => (now.home != to).then(|| self.move_change(now, to, modules)),
+            ChangeReason::Subscribe { module } => match now.home {
                 Holder::Module(home) if now.published && !now.subscribers().contains(module) => {
                     Some(self.subscribe_change(now, home, module))
                 }
                 Holder::Module(_) | Holder::Host => None,
             },
-            Wish::Leave { modules, ends } => self.leave_change(now, modules, ends),
+            ChangeReason::Leave { modules, ends } => self.leave_change(now, modules, ends),
         }
     }
 
     /// Moves the page to `to` alone: all copies are given up. If `to` already has the page's bytes it keeps using
     /// them: they are current, because no module writes while copies exist.
-    fn move_change(&self, now: &Residence, to: Holder, modules: u8) -> Change {
+    fn move_change(&self, now: &Residence, to: Holder, modules: u8) -> PageTransition {
         let keeps = to.module().filter(|&module| now.copies.contains(module) || now.home == to);
         let copies = if self.is_broken(BrokenPaging::CopyLinesKept) { ModuleSet::NONE } else { now.copies };
-        let given_up = now.home.set().and(copies);
+        let given_up = now.home.set().union(copies);
         let (unmaps, written) = match keeps {
             Some(module) => {
                 let others = ModuleSet::only(module);
-                (now.mapped.without(others), given_up.without(others))
+                (now.mapped.difference(others), given_up.difference(others))
             }
             None => (now.mapped, given_up),
         };
-        let unmaps = if self.is_broken(BrokenPaging::ReadersKept) { unmaps.without(now.copies) } else { unmaps };
+        let unmaps = if self.is_broken(BrokenPaging::ReadersKept) { unmaps.difference(now.copies) } else { unmaps };
         let copy = keeps.is_none().then_some(PlannedStep::Copy { from: now.home, to });
         let after = Residence::at(to, self.mapped(to, modules));
         let ordered = [Some(PlannedStep::Unmap(unmaps)), Some(PlannedStep::WriteBack(written)), copy];
@@ -410,11 +410,11 @@ impl Paging {
     }
 
     /// Gives a reader a copy. Modules that might write lose their write access first.
-    fn copy_change(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
+    fn copy_change(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> PageTransition {
         let writers = if now.copies.is_empty() { now.mapped } else { ModuleSet::NONE };
         let writers = if self.is_broken(BrokenPaging::WritersKept) { ModuleSet::NONE } else { writers };
         let with = ModuleSet::only(reader);
-        let after = Residence { copies: now.copies.and(with), mapped: now.mapped.and(with), ..*now };
+        let after = Residence { copies: now.copies.union(with), mapped: now.mapped.union(with), ..*now };
         let copy = PlannedStep::Copy { from: now.home, to: Holder::Module(reader) };
         let written = if now.copies.is_empty() { ModuleSet::only(home) } else { ModuleSet::NONE };
         let ordered = [Some(PlannedStep::Unmap(writers)), Some(PlannedStep::WriteBack(written)), Some(copy)];
@@ -426,7 +426,7 @@ impl Paging {
         now: &Residence,
         [unmap, written, copy]: [Option<PlannedStep>; 3],
         after: Residence,
-    ) -> Change {
+    ) -> PageTransition {
         let early = self.is_broken(BrokenPaging::CopiedEarly);
         let steps = if early { [copy, unmap, written] } else { [unmap, written, copy] };
         let first = if self.is_broken(BrokenPaging::HomeToldWithOthers) {
@@ -434,7 +434,7 @@ impl Paging {
         } else {
             published::home_told_first(now, &after)
         };
-        let mut change = Change::new(now, &steps, after, first);
+        let mut change = PageTransition::new(now, &steps, after, first);
         if self.is_broken(BrokenPaging::MappedEarly)
             && let Some(place) = change.steps.iter().position(|step| matches!(step, Some(PlannedStep::Copy { .. })))
         {
@@ -489,22 +489,27 @@ impl Paging {
     }
 }
 
-impl Change {
+impl PageTransition {
     /// Builds a change from the steps that have participants, followed by the mapping step. A single module may be
     /// notified `first`.
-    fn new(now: &Residence, steps: &[Option<PlannedStep>], after: Residence, first: Option<ModuleId>) -> Change {
+    fn new(
+        now: &Residence,
+        steps: &[Option<PlannedStep>],
+        after: Residence,
+        first: Option<ModuleId>,
+    ) -> PageTransition {
         let takes_part = |step: &PlannedStep| match step {
             PlannedStep::Unmap(modules) | PlannedStep::WriteBack(modules) => !modules.is_empty(),
             PlannedStep::Copy { from, to } => from != to,
             PlannedStep::Map(modules) => now != &after && !modules.is_empty(),
         };
         let first = first.map_or(ModuleSet::NONE, ModuleSet::only);
-        let others = now.mapped.and(after.mapped).without(first);
+        let others = now.mapped.union(after.mapped).difference(first);
         let told = [first, others].map(PlannedStep::Map);
         let mut all = steps.iter().copied().flatten().chain(told).filter(takes_part);
         let mut steps = [None; STEPS];
         steps.iter_mut().zip(&mut all).for_each(|(place, step)| *place = Some(step));
-        Change { steps, after }
+        PageTransition { steps, after }
     }
 }
 
@@ -519,7 +524,7 @@ pub fn pages_may_move(protocol: &impl Coherence) -> bool {
 ///
 /// # Errors
 /// Fails if no protocol has that name.
-pub fn pages_may_move_under(name: &str, options: Options) -> Result<bool, UnknownProtocol> {
+pub fn pages_may_move_under(name: &str, options: ProtocolOptions) -> Result<bool, UnknownProtocol> {
     struct MayMove;
 
     impl Visitor for MayMove {
@@ -530,7 +535,7 @@ pub fn pages_may_move_under(name: &str, options: Options) -> Result<bool, Unknow
         }
 
         /// The host's memory holds every page.
-        fn visit_nodes<P: crate::nodes::Nodes>(self, _: P) -> bool {
+        fn visit_nodes<P: crate::client_home::Nodes>(self, _: P) -> bool {
             false
         }
     }

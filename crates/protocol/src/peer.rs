@@ -10,12 +10,12 @@
 //!   whole GPU's stores. The release is cumulative, because another thread's `.gpu` release stopped at the GPU
 //!   home.
 
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::memory_side::MemorySideRules;
 use crate::plan::{Phase, Sync};
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules for GPUs with peer access.
@@ -33,15 +33,15 @@ impl Rules for PeerRules {
                                  GPS, section 2.1.";
     const CHOICES: &'static [Choice] = &[Choice::WriteBack];
 
-    fn caches(class: Class, options: &Options) -> bool {
+    fn caches(class: Class, options: &ProtocolOptions) -> bool {
         MemorySideRules::caches(class, options)
     }
 
-    fn passes_reads(options: &Options) -> bool {
+    fn passes_reads(options: &ProtocolOptions) -> bool {
         MemorySideRules::passes_reads(options)
     }
 
-    fn holds(options: &Options) -> Holds {
+    fn holds(options: &ProtocolOptions) -> RetainedLines {
         MemorySideRules::holds(options)
     }
 

@@ -8,7 +8,7 @@
 //!   The member's resulting writes to its module's memory must be accepted there first.
 //! - [`Action::DrainStores`]: writes back dirty bytes; waits until every store and atomic *sent so far* by the
 //!   member is acknowledged at the scope. Stores parked on their path count as unacknowledged.
-//! - [`Action::PassOnStores`]: the same, but only for stores to other GPUs, both on the member's own account and as
+//! - [`Action::ForwardStores`]: the same, but only for stores to other GPUs, both on the member's own account and as
 //!   a GPU home.
 //! - [`Action::Flush`]: used if memory is the ordering point. It writes back every line's dirty bytes, including
 //!   lines homed at this module, and keeps the lines as clean. It waits until memory has accepted this data and
@@ -80,14 +80,14 @@ pub enum Action {
     /// CTA.
     DrainStores(Scope),
     /// Writes back dirty bytes held as a GPU home, and waits for stores to remote GPUs.
-    PassOnStores,
+    ForwardStores,
     /// Waits until the member's sent invalidations are acknowledged at this scope, beyond the CTA.
     DrainInvalidations(Scope),
     /// Writes back dirty bytes in its own lines too, and waits until memory has accepted all sent data.
     Flush,
     /// Waits until all sent stores are acknowledged at the end of their path; dirty bytes stay.
     AwaitStores,
-    /// Merges blocks that other clients may hold without the member's bytes ([`crate::nodes`]), and waits for
+    /// Merges blocks that other clients may hold without the member's bytes ([`crate::client_home`]), and waits for
     /// completion.
     Merge {
         /// Set when blocks held by no other client are written back too.
@@ -101,7 +101,7 @@ impl Action {
         match self {
             Action::DrainStores(Scope::Sys) => ClassSet::NOT_OWN,
             Action::DrainStores(Scope::Cta | Scope::Gpu) => ClassSet::NOT_GPU_HOME,
-            Action::PassOnStores => ClassSet::GPU_HOME,
+            Action::ForwardStores => ClassSet::GPU_HOME,
             Action::Flush => ClassSet::ALL,
             Action::Invalidate(_) | Action::DrainInvalidations(_) | Action::AwaitStores | Action::Merge { .. } => {
                 ClassSet::NONE
@@ -113,7 +113,7 @@ impl Action {
     pub fn awaits(self, beyond: bool) -> bool {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => !beyond || scope == Scope::Sys,
-            Action::PassOnStores => beyond,
+            Action::ForwardStores => beyond,
             Action::Flush | Action::AwaitStores => true,
             Action::Invalidate(_) | Action::Merge { .. } => false,
         }
@@ -123,7 +123,7 @@ impl Action {
     pub fn awaits_to_the_end(self) -> bool {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => scope == Scope::Sys,
-            Action::PassOnStores | Action::Flush | Action::AwaitStores => true,
+            Action::ForwardStores | Action::Flush | Action::AwaitStores => true,
             Action::Invalidate(_) | Action::Merge { .. } => false,
         }
     }
@@ -143,41 +143,41 @@ pub struct Phase {
     /// The members' action.
     pub action: Action,
     /// Set when members other than the issuer only forward the bytes they hold as GPU homes.
-    pub others_pass_on: bool,
+    pub others_forward: bool,
 }
 
 impl Phase {
     /// A phase in which all members perform the same action.
     pub const fn new(members: Members, action: Action) -> Phase {
-        Phase { members, action, others_pass_on: false }
+        Phase { members, action, others_forward: false }
     }
 
-    /// The same phase, with [`Action::PassOnStores`] for all members except the issuer.
-    pub const fn others_pass_on(self) -> Phase {
-        Phase { others_pass_on: true, ..self }
+    /// The same phase, with [`Action::ForwardStores`] for all members except the issuer.
+    pub const fn others_forward(self) -> Phase {
+        Phase { others_forward: true, ..self }
     }
 
     /// The action for `member` in this phase, if `issuer` started it. `None` if the member takes no part or has
     /// nothing to do: on a single GPU nothing is forwarded.
     fn action_of(&self, topology: &impl Topology, issuer: ModuleId, member: ModuleId) -> Option<Action> {
-        let passes_on = self.others_pass_on && member != issuer;
+        let passes_on = self.others_forward && member != issuer;
         let idle = passes_on && topology.gpus() == 1;
-        let action = if passes_on { Action::PassOnStores } else { self.action };
+        let action = if passes_on { Action::ForwardStores } else { self.action };
         (self.members.includes(topology, issuer, member) && !idle).then_some(action)
     }
 }
 
 /// Phases to run in sequence, each at all its members or only at some modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Plan {
+pub struct PhasePlan {
     phases: &'static [Phase],
     only: Option<ModuleSet>,
 }
 
-impl Plan {
+impl PhasePlan {
     /// The same phases, restricted to members in `set`; waits for invalidations remain at all members.
-    pub fn only(self, set: ModuleSet) -> Plan {
-        Plan { only: Some(set), ..self }
+    pub fn only(self, set: ModuleSet) -> PhasePlan {
+        PhasePlan { only: Some(set), ..self }
     }
 
     /// The phase at `index`.
@@ -192,16 +192,16 @@ impl Plan {
     }
 }
 
-impl From<&'static [Phase]> for Plan {
-    fn from(phases: &'static [Phase]) -> Plan {
-        Plan { phases, only: None }
+impl From<&'static [Phase]> for PhasePlan {
+    fn from(phases: &'static [Phase]) -> PhasePlan {
+        PhasePlan { phases, only: None }
     }
 }
 
 /// A running plan: the current phase, and the number of missing acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collector {
-    plan: Plan,
+    plan: PhasePlan,
     issuer: ModuleId,
     current: u8,
     missing: u8,
@@ -209,7 +209,7 @@ pub struct Collector {
 
 impl Collector {
     /// A plan about to start at `issuer`: call [`Collector::begin_phase`] next.
-    pub fn new(plan: impl Into<Plan>, issuer: ModuleId) -> Collector {
+    pub fn new(plan: impl Into<PhasePlan>, issuer: ModuleId) -> Collector {
         Collector { plan: plan.into(), issuer, current: 0, missing: 0 }
     }
 
@@ -324,13 +324,14 @@ mod tests {
     use super::*;
     use crate::coherence::Protocol;
     use crate::software_hierarchical::SoftwareHierarchical;
-    use crate::vi::{BulkInvalidation, Options};
+    use crate::vi::{BulkInvalidation, ProtocolOptions};
 
     #[test]
     fn without_a_directory_there_is_no_wait_for_invalidations_to_break() {
-        let whole = SoftwareHierarchical::new(Options::default());
+        let whole = SoftwareHierarchical::new(ProtocolOptions::default());
         for rule in [BrokenRule::ReleaseMarkedByIssuer, BrokenRule::ReleaseSkipsInvalidations] {
-            let broken = SoftwareHierarchical::new(Options { broken_rule: Some(rule), ..Options::default() });
+            let broken =
+                SoftwareHierarchical::new(ProtocolOptions { broken_rule: Some(rule), ..ProtocolOptions::default() });
             for sync in [Sync::Thread(Scope::Gpu), Sync::Thread(Scope::Sys), Sync::Kernel] {
                 assert_eq!(broken.release(sync), whole.release(sync), "{rule:?} {sync:?}");
             }
@@ -340,7 +341,8 @@ mod tests {
     #[test]
     fn a_broken_acquire_drops_the_gpu_at_once_or_the_own_l2_first() {
         let members = |bulk, broken_rule, sync| {
-            let protocol = SoftwareHierarchical::new(Options { bulk, broken_rule, ..Options::default() });
+            let protocol =
+                SoftwareHierarchical::new(ProtocolOptions { bulk, broken_rule, ..ProtocolOptions::default() });
             protocol.acquire(sync).iter().map(|phase| (phase.members, phase.action)).collect::<Vec<_>>()
         };
         let system = Sync::Thread(Scope::Sys);

@@ -65,7 +65,7 @@ impl Subscribers {
 
     /// All subscribers except `module`: the receivers of its publications.
     pub fn others(self, module: ModuleId) -> ModuleSet {
-        self.0.without(ModuleSet::only(module))
+        self.0.difference(ModuleSet::only(module))
     }
 
     /// The subscriber that serves modules without a replica.
@@ -88,7 +88,7 @@ impl fmt::Display for Subscribers {
 
 /// A module's queue entry for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Entry<D> {
+pub struct PublicationEntry<D> {
     /// Bytes stored.
     pub mask: Mask,
     /// Contents.
@@ -108,9 +108,9 @@ enum QueueLookup<D> {
 
 /// A module's pending publications for a line in a published page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Publishing<D> {
+pub struct PendingPublications<D> {
     /// The queue's entry.
-    pub entry: Option<Entry<D>>,
+    pub entry: Option<PublicationEntry<D>>,
     /// Set when some publication is not yet acknowledged by all subscribers.
     pub under_way: bool,
     /// Set when an atomic sent to the page's home has no reply yet.
@@ -119,7 +119,7 @@ pub struct Publishing<D> {
 
 /// The treatment of a request from a module's own SMs, ahead of the L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Before<D> {
+pub enum QueueDecision<D> {
     /// The L2 accepts it.
     Passes,
     /// The line's entry is sent, then the L2 accepts the request.
@@ -141,7 +141,7 @@ pub enum Before<D> {
 
 /// The treatment of a request after a subscriber's L2 has accepted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Behind {
+pub enum PublicationDecision {
     /// Nothing further happens.
     Nothing,
     /// The request joins the queue.
@@ -218,12 +218,13 @@ pub struct Publication {
     pub broken: Option<BrokenPublication>,
 }
 
-impl<D: Data> Entry<D> {
+impl<D: Data> PublicationEntry<D> {
     /// The queue's entry for a line after adding `store` with these bytes.
-    pub fn added(earlier: Option<Entry<D>>, mask: Mask, store: D) -> Entry<D> {
-        let Entry { mask: before, mut data } = earlier.unwrap_or(Entry { mask: Mask::NONE, data: D::default() });
+    pub fn added(earlier: Option<PublicationEntry<D>>, mask: Mask, store: D) -> PublicationEntry<D> {
+        let PublicationEntry { mask: before, mut data } =
+            earlier.unwrap_or(PublicationEntry { mask: Mask::NONE, data: D::default() });
         data.merge(store, mask);
-        Entry { mask: before | mask, data }
+        PublicationEntry { mask: before | mask, data }
     }
 }
 
@@ -234,30 +235,32 @@ impl Publication {
         subscribers: Subscribers,
         at: ModuleId,
         request: &Request<D>,
-        line: &Publishing<D>,
-    ) -> Before<D> {
+        line: &PendingPublications<D>,
+    ) -> QueueDecision<D> {
         if subscribers.contains(at) {
             let skips =
                 matches!(request, Request::Write { .. }) && self.is_broken(BrokenPublication::ReplicaNotWritten);
-            return if skips { Before::IsAdded } else { Before::Passes };
+            return if skips { QueueDecision::IsAdded } else { QueueDecision::Passes };
         }
         let behind_entry = !self.is_broken(BrokenPublication::AtomicPassesEntry);
         match *request {
             Request::Read { mask, .. } => match self.look_up(line.entry, mask) {
-                QueueLookup::Nothing => Before::Passes,
-                QueueLookup::Part => Before::PassesBehindEntry,
-                QueueLookup::All(data) => Before::Answered(data),
+                QueueLookup::Nothing => QueueDecision::Passes,
+                QueueLookup::Part => QueueDecision::PassesBehindEntry,
+                QueueLookup::All(data) => QueueDecision::Answered(data),
             },
-            Request::Write { .. } if self.is_broken(BrokenPublication::AddedBeforeOrder) => Before::WasAdded,
-            Request::Write { .. } | Request::Atomic { returns: false, .. } if self.awaits_answer(line) => Before::Waits,
-            Request::Write { .. } => Before::IsAdded,
-            Request::Atomic { returns: false, .. } => Before::IsSent { behind_entry },
+            Request::Write { .. } if self.is_broken(BrokenPublication::AddedBeforeOrder) => QueueDecision::WasAdded,
+            Request::Write { .. } | Request::Atomic { returns: false, .. } if self.awaits_answer(line) => {
+                QueueDecision::Waits
+            }
+            Request::Write { .. } => QueueDecision::IsAdded,
+            Request::Atomic { returns: false, .. } => QueueDecision::IsSent { behind_entry },
             Request::Atomic { returns: true, .. } => {
                 let waits = !self.is_broken(BrokenPublication::AtomicPassesPublication);
                 match (waits && (line.entry.is_some() || line.under_way), behind_entry) {
-                    (true, _) => Before::Waits,
-                    (false, true) => Before::PassesBehindEntry,
-                    (false, false) => Before::Passes,
+                    (true, _) => QueueDecision::Waits,
+                    (false, true) => QueueDecision::PassesBehindEntry,
+                    (false, false) => QueueDecision::Passes,
                 }
             }
         }
@@ -265,14 +268,14 @@ impl Publication {
 
     /// The treatment of a request accepted by a subscriber's L2, from its `own` SM or from another module. A
     /// received publication ends there. For an atomic, the resulting value is sent.
-    pub fn behind<D: Data>(&self, own: bool, request: &Request<D>) -> Behind {
+    pub fn behind<D: Data>(&self, own: bool, request: &Request<D>) -> PublicationDecision {
         match request {
-            Request::Read { .. } => Behind::Nothing,
+            Request::Read { .. } => PublicationDecision::Nothing,
             Request::Write { .. } => {
                 let adds = own && !self.is_broken(BrokenPublication::AddedBeforeOrder);
-                if adds { Behind::IsAdded } else { Behind::Nothing }
+                if adds { PublicationDecision::IsAdded } else { PublicationDecision::Nothing }
             }
-            Request::Atomic { .. } => Behind::IsSent {
+            Request::Atomic { .. } => PublicationDecision::IsSent {
                 behind_entry: !self.is_broken(BrokenPublication::AtomicPassesEntry),
                 answer_waits: !own && !self.is_broken(BrokenPublication::AnsweredEarly),
             },
@@ -286,7 +289,7 @@ impl Publication {
 
     /// True if a store, or an atomic without a result, by a module without a replica must wait for an atomic's
     /// reply. It would reach subscribers on a different path than the atomic's value, and ahead of it.
-    fn awaits_answer<D>(&self, line: &Publishing<D>) -> bool {
+    fn awaits_answer<D>(&self, line: &PendingPublications<D>) -> bool {
         line.unanswered && !self.is_broken(BrokenPublication::StorePassesAtomic)
     }
 
@@ -294,17 +297,17 @@ impl Publication {
     pub fn targets(&self, subscribers: Subscribers, from: ModuleId) -> ModuleSet {
         let all = subscribers.others(from);
         if self.is_broken(BrokenPublication::SubscriberForgotten) {
-            return all.highest().map_or(all, |last| all.without(ModuleSet::only(last)));
+            return all.highest().map_or(all, |last| all.difference(ModuleSet::only(last)));
         }
         all
     }
 
     /// The bytes sent for an entry, given the contents `holds` in the module's own replica, if any.
-    pub fn sent<D: Data>(&self, entry: Entry<D>, whole: Mask, holds: Option<D>) -> Entry<D> {
+    pub fn sent<D: Data>(&self, entry: PublicationEntry<D>, whole: Mask, holds: Option<D>) -> PublicationEntry<D> {
         match holds {
             Some(mut data) if self.is_broken(BrokenPublication::WholeLine) => {
                 data.merge(entry.data, entry.mask);
-                Entry { mask: whole, data }
+                PublicationEntry { mask: whole, data }
             }
             Some(_) | None => entry,
         }
@@ -316,7 +319,7 @@ impl Publication {
     }
 
     /// Looks up a load's bytes in the queue of a module without a replica.
-    fn look_up<D: Data>(&self, entry: Option<Entry<D>>, mask: Mask) -> QueueLookup<D> {
+    fn look_up<D: Data>(&self, entry: Option<PublicationEntry<D>>, mask: Mask) -> QueueLookup<D> {
         let Some(entry) = entry.filter(|_| !self.is_broken(BrokenPublication::LoadIgnoresQueue)) else {
             return QueueLookup::Nothing;
         };
@@ -337,7 +340,7 @@ impl Publication {
     pub fn empties_queue(&self, action: Action) -> bool {
         let beyond = match action {
             Action::DrainStores(scope) => scope == Scope::Sys,
-            Action::PassOnStores | Action::Flush | Action::AwaitStores => true,
+            Action::ForwardStores | Action::Flush | Action::AwaitStores => true,
             Action::Invalidate(_) | Action::DrainInvalidations(_) | Action::Merge { .. } => false,
         };
         beyond && !self.is_broken(BrokenPublication::QueueNotEmptied)
@@ -391,9 +394,9 @@ mod tests {
 
     #[test]
     fn a_lookup_finds_all_some_or_none_of_the_queued_bytes() {
-        let first = Entry::added(None, Mask(0b0011), Bytes([1, 2, 9, 9]));
-        let both = Entry::added(Some(first), Mask(0b0110), Bytes([9, 3, 4, 9]));
-        assert_eq!(both, Entry { mask: Mask(0b0111), data: Bytes([1, 3, 4, 0]) });
+        let first = PublicationEntry::added(None, Mask(0b0011), Bytes([1, 2, 9, 9]));
+        let both = PublicationEntry::added(Some(first), Mask(0b0110), Bytes([9, 3, 4, 9]));
+        assert_eq!(both, PublicationEntry { mask: Mask(0b0111), data: Bytes([1, 3, 4, 0]) });
         assert_eq!(RULES.look_up(Some(both), Mask(0b0101)), QueueLookup::All(both.data));
         assert_eq!(RULES.look_up(Some(both), Mask(0b1100)), QueueLookup::Part);
         assert_eq!(RULES.look_up(Some(both), Mask(0b1000)), QueueLookup::Nothing);
@@ -404,14 +407,14 @@ mod tests {
     fn an_atomic_with_a_result_waits_for_its_line_and_the_line_for_its_answer() {
         let (page, away) = (subscribers(0b0110), ModuleId(0));
         let atomic = |returns| Request::<Bytes>::Atomic { mask: Mask(1), scope: Scope::Gpu, update: (), returns };
-        let idle = Publishing { entry: None, under_way: false, unanswered: false };
+        let idle = PendingPublications { entry: None, under_way: false, unanswered: false };
         let before = |request, line| RULES.before(page, away, &request, &line);
-        assert_eq!(before(atomic(true), idle), Before::PassesBehindEntry);
-        assert_eq!(before(atomic(true), Publishing { under_way: true, ..idle }), Before::Waits);
-        assert_eq!(before(atomic(false), idle), Before::IsSent { behind_entry: true });
-        assert_eq!(before(atomic(false), Publishing { unanswered: true, ..idle }), Before::Waits);
-        assert_eq!(RULES.before(page, ModuleId(1), &atomic(true), &idle), Before::Passes);
-        let answered_late = Behind::IsSent { behind_entry: true, answer_waits: true };
+        assert_eq!(before(atomic(true), idle), QueueDecision::PassesBehindEntry);
+        assert_eq!(before(atomic(true), PendingPublications { under_way: true, ..idle }), QueueDecision::Waits);
+        assert_eq!(before(atomic(false), idle), QueueDecision::IsSent { behind_entry: true });
+        assert_eq!(before(atomic(false), PendingPublications { unanswered: true, ..idle }), QueueDecision::Waits);
+        assert_eq!(RULES.before(page, ModuleId(1), &atomic(true), &idle), QueueDecision::Passes);
+        let answered_late = PublicationDecision::IsSent { behind_entry: true, answer_waits: true };
         assert_eq!(RULES.behind(false, &atomic(true)), answered_late);
     }
 
@@ -419,12 +422,20 @@ mod tests {
     fn a_store_behind_an_unanswered_atomic_of_its_line_waits_ahead_of_the_queue() {
         let (page, away) = (subscribers(0b0110), ModuleId(0));
         let store = Request::Write { mask: Mask(1), scope: Scope::Gpu, data: Bytes([9; 4]), tracked: false };
-        let line = |unanswered| Publishing { entry: None, under_way: false, unanswered };
-        assert_eq!(RULES.before(page, away, &store, &line(true)), Before::Waits);
-        assert_eq!(RULES.before(page, away, &store, &line(false)), Before::IsAdded);
-        assert_eq!(RULES.before(page, ModuleId(1), &store, &line(true)), Before::Passes, "a replica orders them");
+        let line = |unanswered| PendingPublications { entry: None, under_way: false, unanswered };
+        assert_eq!(RULES.before(page, away, &store, &line(true)), QueueDecision::Waits);
+        assert_eq!(RULES.before(page, away, &store, &line(false)), QueueDecision::IsAdded);
+        assert_eq!(
+            RULES.before(page, ModuleId(1), &store, &line(true)),
+            QueueDecision::Passes,
+            "a replica orders them"
+        );
         let load = Request::Read { mask: Mask(1), scope: Scope::Gpu };
-        assert_eq!(RULES.before(page, away, &load, &line(true)), Before::Passes, "it follows the atomic to the home");
+        assert_eq!(
+            RULES.before(page, away, &load, &line(true)),
+            QueueDecision::Passes,
+            "it follows the atomic to the home"
+        );
     }
 
     #[test]

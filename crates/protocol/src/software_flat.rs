@@ -4,10 +4,10 @@
 //! - Acquire beyond `.cta`: the L1 and the module's own L2. Release: waits until the homes have accepted every
 //!   store from the local L2.
 
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules for flat software coherence.
@@ -25,12 +25,12 @@ impl Rules for SoftwareFlatRules {
         "Bulk invalidation between an SM and the system home, every module alike. Source: HMG, section VI.";
     const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
 
-    fn caches(_: Class, _: &Options) -> bool {
+    fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true
     }
 
-    fn holds(_: &Options) -> Holds {
-        Holds::All
+    fn holds(_: &ProtocolOptions) -> RetainedLines {
+        RetainedLines::All
     }
 
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {

@@ -9,10 +9,10 @@
 //!   release stopped at the GPU home. With write-back lines, a GPU home keeps the stores it accepts: the local L2
 //!   drains to the GPU homes first.
 
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules for hierarchical software coherence.
@@ -29,12 +29,12 @@ impl Rules for SoftwareHierarchicalRules {
     const ABOUT: &'static str = "Bulk invalidation between an SM and the home of the scope. Source: HMG, section VI.";
     const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
 
-    fn caches(_: Class, _: &Options) -> bool {
+    fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true
     }
 
-    fn holds(_: &Options) -> Holds {
-        Holds::All
+    fn holds(_: &ProtocolOptions) -> RetainedLines {
+        RetainedLines::All
     }
 
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
@@ -68,7 +68,7 @@ impl Rules for SoftwareHierarchicalRules {
 /// The release plan for a hierarchical design without directories.
 pub(crate) fn hierarchical_release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
     const OWN_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
-    const GPU: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys)).others_pass_on();
+    const GPU: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys)).others_forward();
     const ALL_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));
     const ALL: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
     match (sync, write) {

@@ -15,7 +15,7 @@
 //! Source: gem5's pull requests 1011 and 1093 (a write by the host or a DMA engine invalidates lines in a GPU's
 //! L2).
 
-use crate::coherence::{Coherence, LineState, OrderingPoint, Protocol, Slot};
+use crate::coherence::{Coherence, LineSlot, LineState, OrderingPoint, Protocol};
 use crate::data::Data;
 use crate::plan::Sync;
 use tombolo_types::{Mask, ModuleId};
@@ -58,7 +58,7 @@ fn drops(protocol: &impl Coherence, is_home: bool) -> bool {
 
 /// Applies a host write to the bytes `mask` of a line, at module `at`'s L2. Bytes in flight to this L2 are older:
 /// they serve their waiters and never install.
-pub fn write<D: Data>(protocol: &impl Coherence, at: ModuleId, slot: &mut Slot<D>, mask: Mask) {
+pub fn write<D: Data>(protocol: &impl Coherence, at: ModuleId, slot: &mut LineSlot<D>, mask: Mask) {
     if !drops(protocol, at == slot.homes.system) {
         return;
     }
@@ -90,7 +90,7 @@ mod tests {
     use crate::coherence::Pending;
     use crate::hmg::Hmg;
     use crate::ideal::Ideal;
-    use crate::options::{Options, Remote};
+    use crate::options::{ProtocolOptions, Remote};
     use crate::software_flat::SoftwareFlat;
     use crate::topology::Homes;
     use crate::viper::Viper;
@@ -117,10 +117,10 @@ mod tests {
     const HOME: ModuleId = ModuleId(0);
     const OTHER: ModuleId = ModuleId(1);
 
-    fn slot(dirty: u32) -> Slot<Grains> {
+    fn slot(dirty: u32) -> LineSlot<Grains> {
         let line = LineState { valid: Mask(0b1111), dirty: Mask(dirty), data: Grains([1; 4]) };
         let homes = Homes { system: HOME, gpu: HOME };
-        Slot { line_id: Line(0), homes, line: Some(line), pending: None, entry: None }
+        LineSlot { line_id: Line(0), homes, line: Some(line), pending: None, entry: None }
     }
 
     /// Valid bytes after a write to the lowest two grains, at the home and at another module.
@@ -132,8 +132,8 @@ mod tests {
         })
     }
 
-    fn options(broken: Option<BrokenTransfer>) -> Options {
-        Options { broken_transfer: broken, ..Options::default() }
+    fn options(broken: Option<BrokenTransfer>) -> ProtocolOptions {
+        ProtocolOptions { broken_transfer: broken, ..ProtocolOptions::default() }
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(left(&Ideal::<true>::new(options(None)), 0), [0, 0]);
         assert_eq!(left(&SoftwareFlat::<true>::new(options(None)), 0), [0, 0b1111]);
         assert_eq!(left(&Viper::<true>::new(options(None)), 0), [0b1111, 0b1111]);
-        let cached = Options { remote: Remote::Cached, ..options(None) };
+        let cached = ProtocolOptions { remote: Remote::Cached, ..options(None) };
         assert_eq!(left(&Viper::<true>::new(cached), 0), [0, 0b1111]);
     }
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn bytes_in_flight_never_install() {
-        let mut slot = Slot { pending: Some(Pending::of(Mask(0b1100), Scope::Cta)), ..slot(0) };
+        let mut slot = LineSlot { pending: Some(Pending::started(Mask(0b1100), Scope::Cta)), ..slot(0) };
         write(&Hmg::<true>::new(options(None)), HOME, &mut slot, Mask(0b1));
         assert_eq!(slot.pending.map(|pending| pending.stale), Some(Mask(0b1100)));
     }

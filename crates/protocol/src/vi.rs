@@ -17,15 +17,15 @@ mod sharing;
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{
-    Cause, Coherence, Event, Hold, LineState, MemoryAccess, Message, OrderingPoint, Pending, Protocol, Refusal, Reply,
-    Request, Requester, Slot, ValidInvalid,
+    Coherence, Hold, InvalidationCause, L2Event, L2Message, LineSlot, LineState, MemoryAccess, OrderingPoint, Pending,
+    Protocol, Refusal, Reply, Request, Requester, ValidInvalid,
 };
 use crate::data::Data;
-use crate::directory::{Access, Sharers};
-use crate::elision::Holds;
-use crate::node::Effects;
+use crate::directory::{DirectoryAccess, Sharers};
+use crate::effects::Effects;
+use crate::elision::RetainedLines;
 pub use crate::options::{
-    BulkInvalidation, Choice, Facts, Options, Polls, Remote, StoreAllocation, Tracks, WritePolicy,
+    BulkInvalidation, Choice, Polls, ProtocolFacts, ProtocolOptions, Remote, StoreAllocation, Tracks, WritePolicy,
 };
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
@@ -41,25 +41,25 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     const PROMISE: Promise;
     /// A one-line description for lists.
     const ABOUT: &'static str;
-    /// The [`Options`] that a user may choose.
+    /// The [`ProtocolOptions`] that a user may choose.
     const CHOICES: &'static [Choice];
 
     /// True if lines in this class may live in an L2.
-    fn caches(class: Class, options: &Options) -> bool;
+    fn caches(class: Class, options: &ProtocolOptions) -> bool;
     /// Dirty or stale contents possible in a module's L2 at a kernel boundary.
-    fn holds(options: &Options) -> Holds;
+    fn holds(options: &ProtocolOptions) -> RetainedLines;
     /// True if reads of uncacheable lines bypass the L2 without leaving state there, and are answered by their
     /// home.
-    fn passes_reads(_: &Options) -> bool {
+    fn passes_reads(_: &ProtocolOptions) -> bool {
         false
     }
     /// The point at which accesses by several modules to a line meet.
-    fn ordering_point(_: &Options) -> OrderingPoint {
+    fn ordering_point(_: &ProtocolOptions) -> OrderingPoint {
         OrderingPoint::HomeL2
     }
-    /// The acquire plan, if an L2 obeys bulk invalidations; `bulk` as in [`Options`].
+    /// The acquire plan, if an L2 obeys bulk invalidations; `bulk` as in [`ProtocolOptions`].
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase];
-    /// The release plan; `write` as in [`Options`].
+    /// The release plan; `write` as in [`ProtocolOptions`].
     fn release(sync: Sync, write: WritePolicy) -> &'static [Phase];
 }
 
@@ -67,20 +67,20 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
 /// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vi<R, const BREAKABLE: bool = true> {
-    options: Options,
+    options: ProtocolOptions,
     rules: std::marker::PhantomData<fn() -> R>,
 }
 
 impl<R: Rules> Vi<R> {
     /// Creates the protocol with the given options, which may include a broken rule.
-    pub fn new(options: Options) -> Vi<R> {
+    pub fn new(options: ProtocolOptions) -> Vi<R> {
         Vi::with(options)
     }
 }
 
 impl<R: Rules, const BREAKABLE: bool> Vi<R, BREAKABLE> {
     /// Creates the protocol with the given options.
-    pub(crate) fn with(options: Options) -> Vi<R, BREAKABLE> {
+    pub(crate) fn with(options: ProtocolOptions) -> Vi<R, BREAKABLE> {
         assert!(BREAKABLE || options.broken_rule.is_none(), "a protocol that cannot break has no broken rule");
         Vi { options, rules: std::marker::PhantomData }
     }
@@ -89,7 +89,7 @@ impl<R: Rules, const BREAKABLE: bool> Vi<R, BREAKABLE> {
 impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
     type Types = ValidInvalid;
 
-    const FACTS: Facts = Facts {
+    const FACTS: ProtocolFacts = ProtocolFacts {
         about: R::ABOUT,
         promise: R::PROMISE,
         directory: R::DIRECTORY,
@@ -102,7 +102,7 @@ impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
 
     const BREAKABLE: bool = BREAKABLE;
 
-    fn options(&self) -> &Options {
+    fn options(&self) -> &ProtocolOptions {
         &self.options
     }
 
@@ -125,45 +125,48 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         &self,
         topology: &impl Topology,
         at: ModuleId,
-        slot: &mut Slot<D>,
-        event: Event<D>,
+        slot: &mut LineSlot<D>,
+        event: L2Event<D>,
         effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal> {
         let mut visit = L2Transition { protocol: self, topology, at, slot, effects };
         match event {
-            Event::Request { from: Requester::Module(_), request } if visit.is_memory_next() => {
+            L2Event::Request { from: Requester::Module(_), request } if visit.is_memory_next() => {
                 visit.pass_to_memory(request)
             }
-            Event::Request { from, request: Request::Read { mask, scope } } => visit.read(from, mask, scope),
-            Event::Request { from, request: Request::Write { mask, scope, data, tracked } } => {
+            L2Event::Request { from, request: Request::Read { mask, scope } } => visit.read(from, mask, scope),
+            L2Event::Request { from, request: Request::Write { mask, scope, data, tracked } } => {
                 visit.write(from, mask, scope, data, tracked)
             }
-            Event::Request { from, request: Request::Atomic { mask, scope, update, returns } } => {
+            L2Event::Request { from, request: Request::Atomic { mask, scope, update, returns } } => {
                 visit.atomic(from, AtomicOperands { mask, scope, update, returns })
             }
-            Event::Fill { mask, data } => visit.fill(mask, data),
-            Event::Serve { from, mask, data } => {
+            L2Event::Fill { mask, data } => visit.fill(mask, data),
+            L2Event::Serve { from, mask, data } => {
                 visit.serve(from, mask, data);
                 Ok(())
             }
-            Event::InvalidateRegion => {
+            L2Event::InvalidateRegion => {
                 visit.invalidate_region();
                 Ok(())
             }
-            Event::InvalidateLine => {
+            L2Event::InvalidateLine => {
                 visit.invalidate_line();
                 Ok(())
             }
-            Event::Evict { last_of_region } => visit.evict(last_of_region),
-            Event::ReplaceEntry => {
+            L2Event::Evict { last_of_region } => visit.evict(last_of_region),
+            L2Event::ReplaceEntry => {
                 visit.replace_entry();
                 Ok(())
             }
-            Event::Downgrade { from } => {
-                visit.update_directory(Access::Downgrade(visit.sharer(from)), Cause::DirectoryEviction);
+            L2Event::Downgrade { from } => {
+                visit.update_directory(
+                    DirectoryAccess::Downgrade(visit.sharer(from)),
+                    InvalidationCause::DirectoryEviction,
+                );
                 Ok(())
             }
-            Event::Flush => visit.flush(),
+            L2Event::Flush => visit.flush(),
         }
     }
 
@@ -214,7 +217,7 @@ struct L2Transition<'a, R, T, D: Data, E, const BREAKABLE: bool> {
     protocol: &'a Vi<R, BREAKABLE>,
     topology: &'a T,
     at: ModuleId,
-    slot: &'a mut Slot<D>,
+    slot: &'a mut LineSlot<D>,
     effects: &'a mut E,
 }
 
@@ -272,7 +275,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             && !self.cached()
             && let Some(home) = self.next()
         {
-            self.effects.send(home, Message::Passed(Request::Read { mask, scope }));
+            self.effects.send(home, L2Message::Bypassed(Request::Read { mask, scope }));
             return Ok(());
         }
         let line = self.slot.line.filter(|_| self.may_hit(scope)).unwrap_or_default();
@@ -321,9 +324,9 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     }
 
     fn send_miss(&mut self, mask: Mask, scope: Scope) {
-        self.slot.pending = Some(Pending::and(self.slot.pending, mask, scope));
+        self.slot.pending = Some(Pending::extended(self.slot.pending, mask, scope));
         match self.next() {
-            Some(home) => self.effects.send(home, Message::Request(Request::Read { mask, scope })),
+            Some(home) => self.effects.send(home, L2Message::Request(Request::Read { mask, scope })),
             None => self.effects.memory(MemoryAccess::Read(mask)),
         }
     }
@@ -339,7 +342,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             line.data.merge(data, fresh & !line.dirty);
             line.valid |= fresh;
         }
-        self.slot.pending = pending.without(mask);
+        self.slot.pending = pending.remaining(mask);
         Ok(())
     }
 
@@ -393,7 +396,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     /// Sends written bytes to the next level up.
     fn send_up(&mut self, mask: Mask, scope: Scope, data: D, tracked: bool) {
         match self.next() {
-            Some(home) => self.effects.send(home, Message::Request(Request::Write { mask, scope, data, tracked })),
+            Some(home) => self.effects.send(home, L2Message::Request(Request::Write { mask, scope, data, tracked })),
             None => self.effects.memory(MemoryAccess::Write(mask, data)),
         }
     }
@@ -445,7 +448,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
         let request = Request::Atomic { mask, scope, update, returns };
         match self.next() {
-            Some(home) => self.effects.send(home, Message::Request(request)),
+            Some(home) => self.effects.send(home, L2Message::Request(request)),
             None => self.effects.memory(MemoryAccess::Request(request)),
         }
     }
@@ -501,7 +504,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             && self.protocol.downgrades()
             && let Some(home) = self.next()
         {
-            self.effects.send(home, Message::Downgrade);
+            self.effects.send(home, L2Message::Downgrade);
         }
         Ok(())
     }

@@ -19,11 +19,11 @@
 //! - All modules are alike, whatever their GPU: the paper has a single GPU.
 
 use crate::coherence::OrderingPoint;
-use crate::elision::Holds;
+use crate::elision::RetainedLines;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::software_flat::flat_acquire;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Options, Remote, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Remote, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules for VIPER.
@@ -41,25 +41,25 @@ impl Rules for ViperRules {
         "L2 caches below memory, flushed and invalidated by software. Source: CPElide, section IV-C.";
     const CHOICES: &'static [Choice] = &[Choice::Remote, Choice::WriteBack];
 
-    fn caches(class: Class, options: &Options) -> bool {
+    fn caches(class: Class, options: &ProtocolOptions) -> bool {
         match options.remote {
             Remote::Memory => class == Class::Own,
             Remote::Cached => true,
         }
     }
 
-    fn passes_reads(options: &Options) -> bool {
+    fn passes_reads(options: &ProtocolOptions) -> bool {
         options.remote == Remote::Memory
     }
 
-    fn ordering_point(options: &Options) -> OrderingPoint {
+    fn ordering_point(options: &ProtocolOptions) -> OrderingPoint {
         OrderingPoint::Memory { by_home_l2: options.remote == Remote::Cached }
     }
 
-    fn holds(options: &Options) -> Holds {
+    fn holds(options: &ProtocolOptions) -> RetainedLines {
         match options.remote {
-            Remote::Memory => Holds::Own,
-            Remote::Cached => Holds::All,
+            Remote::Memory => RetainedLines::Own,
+            Remote::Cached => RetainedLines::All,
         }
     }
 

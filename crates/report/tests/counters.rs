@@ -33,7 +33,7 @@ fn record(
     program: &str,
     given: [(&str, &str); 2],
 ) -> Value {
-    let scale = tombolo_machine::Scale::new(1, share).expect("a scale");
+    let scale = tombolo_machine::MachineScale::new(1, share).expect("a scale");
     let machine = Arc::new(machine.check().and_then(|machine| machine.scaled(scale)).expect("a preset is sound"));
     let design = tombolo_design::design(design).and_then(|design| design.check()).expect("a preset is sound");
     let workload = bench::find(program).expect("a workload");

@@ -13,11 +13,11 @@ mod programs;
 
 use std::sync::{Arc, Mutex};
 use tombolo_machine::MachineConfig;
-use tombolo_model::latency::Noted;
-use tombolo_model::layout::{Place, Unit};
+use tombolo_model::latency::NoteValue;
+use tombolo_model::layout::{ComponentKind, Unit};
 use tombolo_model::message::Message;
-use tombolo_model::turning_link::Way;
-use tombolo_model::watch::{Contents, Watch};
+use tombolo_model::turning_link::Direction;
+use tombolo_model::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::Data;
 use tombolo_system::{BrokenRules, run_watched};
 use tombolo_types::{GpuId, Mask, ModuleId, Ps};
@@ -36,7 +36,7 @@ enum Component {
     /// A module's controller and copy engine.
     Controller(ModuleId),
     /// A GPU's port at the switch, in a single direction.
-    Way(GpuId, Way),
+    Way(GpuId, Direction),
     /// Further components between GPUs; the command processor; the driver.
     Beside,
 }
@@ -56,9 +56,9 @@ impl Data for EmptyContents {
 }
 
 impl Contents for EmptyContents {
-    type Watch = Census;
+    type Probe = Census;
     const BREAKABLE: bool = false;
-    type Note<T: Noted> = ();
+    type Note<T: NoteValue> = ();
 
     fn exchange(self, _: Mask) {}
 }
@@ -77,7 +77,7 @@ impl Census {
     }
 }
 
-impl Watch<EmptyContents> for Census {
+impl ValueProbe<EmptyContents> for Census {
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, _: &Message<EmptyContents>) {
         let component = match unit {
             Unit::Sm(sm) => Component::Sm(module, sm.0),
@@ -87,8 +87,9 @@ impl Watch<EmptyContents> for Census {
         self.note(now, component);
     }
 
-    fn beside(&self, now: Ps, place: Place, _: &Message<EmptyContents>) {
-        let component = if let Place::Way(gpu, way) = place { Component::Way(gpu, way) } else { Component::Beside };
+    fn hub_event(&self, now: Ps, place: ComponentKind, _: &Message<EmptyContents>) {
+        let component =
+            if let ComponentKind::GpuPort(gpu, way) = place { Component::Way(gpu, way) } else { Component::Beside };
         self.note(now, component);
     }
 }

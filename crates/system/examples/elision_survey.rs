@@ -9,9 +9,10 @@
 //! launches only; the second includes host reads, writes and copies between them.
 
 use std::error::Error;
-use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_protocol::elision::{
-    Boundary, ChipletTable, Elision, Holds, HomeAware, KernelId, Never, Operations, Packet, TableConfig, When,
+    BoundaryOperations, ChipletTable, Elision, HomeAware, KernelId, Never, OperationGranularity, Packet, ReleaseTime,
+    RetainedLines, TableConfig,
 };
 use tombolo_system::labels::{LabelConfig, Labelling, Labels};
 use tombolo_system::placement::{FirstTouch, TouchOrder};
@@ -38,7 +39,7 @@ const WORKLOADS: [&str; 6] = [
 
 /// CPElide's table.
 const TABLE: TableConfig =
-    TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 };
+    TableConfig { rows: 64, structures: 8, ranges: 1, operations: OperationGranularity::Cache, sharing: 1 };
 /// A table with unlimited room: the effect of labels and operations alone.
 const ROOMY: TableConfig = TableConfig { rows: u16::MAX, structures: u16::MAX, ranges: u16::MAX, ..TABLE };
 
@@ -51,7 +52,7 @@ enum BoundaryPolicy {
 }
 
 const fn ranged(config: TableConfig) -> TableConfig {
-    TableConfig { operations: Operations::Range, ..config }
+    TableConfig { operations: OperationGranularity::Range, ..config }
 }
 
 const COLUMNS: [(&str, Labelling, BoundaryPolicy); 11] = [
@@ -71,11 +72,11 @@ const COLUMNS: [(&str, Labelling, BoundaryPolicy); 11] = [
 impl BoundaryPolicy {
     fn table(self) -> Box<dyn Elision> {
         match self {
-            BoundaryPolicy::Never => Box::new(Never::new(When::EndThenLaunch, MODULES)),
+            BoundaryPolicy::Never => Box::new(Never::new(ReleaseTime::EndThenLaunch, MODULES)),
             BoundaryPolicy::Chiplet(config) => Box::new(ChipletTable::new(config, MODULES, None)),
-            BoundaryPolicy::Home(config) => {
-                Box::new(HomeAware::new(config, MODULES, Holds::Own, None).expect("an L2 that holds its own lines"))
-            }
+            BoundaryPolicy::Home(config) => Box::new(
+                HomeAware::new(config, MODULES, RetainedLines::Own, None).expect("an L2 that holds its own lines"),
+            ),
         }
     }
 }
@@ -110,7 +111,7 @@ fn boundaries(program: &dyn Program, labels: &Labels, mut table: Box<dyn Elision
         }
         let said = labels.of(command);
         let labels = labels.packet(said);
-        let packet = Packet { kernel: KernelId(number), on: said.on, labels: labels.as_deref() };
+        let packet = Packet { kernel: KernelId(number), modules: said.on, labels: labels.as_deref() };
         let (start, end) = asked(&mut *table, &packet);
         match &mut done {
             Some(done) if launches => {
@@ -130,7 +131,7 @@ fn boundaries(program: &dyn Program, labels: &Labels, mut table: Box<dyn Elision
 /// Module operations at a launch, and at its end.
 fn asked(table: &mut dyn Elision, packet: &Packet<'_>) -> (u64, u64) {
     let [start, end] = [table.launch(packet, &mut |_| ()), table.finish(packet.kernel, &mut |_| ())];
-    let count = |boundary: &Boundary| (boundary.invalidations() + boundary.flushes()) as u64;
+    let count = |boundary: &BoundaryOperations| (boundary.invalidations() + boundary.flushes()) as u64;
     (count(&start), count(&end))
 }
 
@@ -141,7 +142,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let program = recorded(&chosen)?;
         let (mut first, mut uses) =
             (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), UseFinder::new(&program, MODULES));
-        survey(&program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses])?;
+        survey(&program, CtaDistribution::Contiguous, MachineShape::one_gpu(MODULES), &mut [&mut first, &mut uses])?;
         let (pages, uses) = (first.pages(), uses.finish());
         println!("{chosen}");
         for (column, labelling, decides) in COLUMNS {

@@ -5,9 +5,9 @@ use crate::survey::{Reader, SurveyedLaunch, Touch, survey, touches};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_types::stream::{CtaStream, Program, StreamError};
-use tombolo_types::{Line, ModuleId, On};
+use tombolo_types::{LaunchDevices, Line, ModuleId};
 
 /// Bytes in named arrays, counted by whole lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct ArraysRecord {
 pub fn arrays_used(program: &dyn Program) -> Result<ArraysRecord, StreamError> {
     let size = program.line_size();
     let mut tally = ArrayTally::default();
-    survey(program, CtaCut::Contiguous, Shape::one_gpu(1), &mut [&mut tally])?;
+    survey(program, CtaDistribution::Contiguous, MachineShape::one_gpu(1), &mut [&mut tally])?;
     let in_array = |lines: &FxHashSet<Line>, array: &Range<Line>| {
         lines.iter().filter(|line| array.contains(line)).count() as u64 * size.bytes()
     };
@@ -44,7 +44,7 @@ pub fn arrays_used(program: &dyn Program) -> Result<ArraysRecord, StreamError> {
 
 #[derive(Default)]
 struct ArrayTally {
-    launched: FxHashSet<(u32, On)>,
+    launched: FxHashSet<(u32, LaunchDevices)>,
     loaded: FxHashSet<Line>,
     written: FxHashSet<Line>,
 }

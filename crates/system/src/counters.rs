@@ -2,7 +2,6 @@
 //! builds records from these counters is compiled once instead of once per protocol.
 
 use tombolo_model::activity::{Activity, Sample};
-use tombolo_model::below::{Below, L2};
 use tombolo_model::block::BlockStats;
 use tombolo_model::context::SmShared;
 use tombolo_model::controller::Controller;
@@ -10,9 +9,10 @@ use tombolo_model::copy_engine::CopyEngine;
 use tombolo_model::cpu::Cpu;
 use tombolo_model::crossbar::SmPort;
 use tombolo_model::dram::DramStats;
+use tombolo_model::kernel_stats::KernelStats;
+use tombolo_model::l2_backend::{L2Design, L2Slice};
 use tombolo_model::memory_cache::MemoryCacheStats;
 use tombolo_model::module::Module;
-use tombolo_model::pace::KernelStats;
 use tombolo_model::port::Port;
 use tombolo_model::publisher::PublicationStats;
 use tombolo_model::sm::Sm;
@@ -20,7 +20,7 @@ use tombolo_model::stall::StallTimes;
 use tombolo_model::stats::{L2Stats, SmStats};
 use tombolo_model::tlb::TlbStats;
 use tombolo_model::traffic::Traffic;
-use tombolo_model::watch::Contents;
+use tombolo_model::value_probe::Contents;
 use tombolo_model::way_partition::WayPartition;
 use tombolo_types::{ModuleId, Ps};
 
@@ -90,7 +90,7 @@ pub(crate) trait ModuleCounters {
     fn waiting(&self) -> Vec<String>;
 }
 
-impl<C: Below<D>, D: Contents> ModuleCounters for Module<C, D> {
+impl<C: L2Design<D>, D: Contents> ModuleCounters for Module<C, D> {
     fn id(&self) -> ModuleId {
         self.id()
     }

@@ -5,20 +5,22 @@
 //! slices do the same. If modules are so close that windows would be too short to be worth a barrier, the modules in a
 //! GPU, or all modules, share one partition.
 
-use crate::partition::{Hub, MachinePart, SplitComponents, layout, way_index};
+use crate::partition::{Hub, MachinePart, SplitComponents, layout, port_index};
 use std::sync::Arc;
-use tombolo_design::Built;
+use tombolo_design::ModelInput;
 use tombolo_engine::Lookahead;
 use tombolo_machine::MachineConfig;
-use tombolo_model::apart::least_delay;
-use tombolo_model::below::Below;
-use tombolo_model::convert::{beyond_controller, broadcast_latency, host_latency, host_way, slice_groups};
-use tombolo_model::gpu_way::GpuWay;
-use tombolo_model::layout::{Layout, Place, Unit};
+use tombolo_model::convert::{
+    broadcast_latency, host_latency, host_latency_one_way, latency_beyond_controller, slice_groups,
+};
+use tombolo_model::gpu_port::GpuPort;
+use tombolo_model::l2_backend::L2Design;
+use tombolo_model::layout::{ComponentKind, ComponentLayout, Unit};
 use tombolo_model::module::Module;
-use tombolo_model::stats::Mark;
-use tombolo_model::turning_link::Way;
-use tombolo_model::watch::Contents;
+use tombolo_model::partitioning::least_delay;
+use tombolo_model::stats::ComponentMark;
+use tombolo_model::turning_link::Direction;
+use tombolo_model::value_probe::Contents;
 use tombolo_types::{GpuId, ModuleId, Ps};
 
 /// Windows shorter than this cost more in barriers than they gain. Assumed: a window with a few events.
@@ -39,7 +41,7 @@ enum PartitionContents {
     /// Part number `.1` of a module's slices, if these are split off from the module.
     Slices(ModuleId, u16),
     /// A GPU's port in one direction.
-    Way(GpuId, Way),
+    Way(GpuId, Direction),
     /// The hub.
     Hub,
 }
@@ -55,7 +57,7 @@ pub(crate) struct SplitCounts {
 
 impl SplitCounts {
     /// Maximum number of parts into which each module in `modules` may be split.
-    pub(crate) fn most<C: Below<D>, D: Contents>(modules: &[Module<C, D>], layout: Layout) -> SplitCounts {
+    pub(crate) fn most<C: L2Design<D>, D: Contents>(modules: &[Module<C, D>], layout: ComponentLayout) -> SplitCounts {
         let sms = if modules.iter().all(Module::may_part) { layout.sms } else { 0 };
         SplitCounts { sms, slices: modules.iter().map(Module::apart_slices).min().unwrap_or(0) }
     }
@@ -92,22 +94,27 @@ pub(crate) struct MachineCut {
 impl MachineCut {
     /// Cuts a machine with component numbering `layout`, for up to `threads` threads; `most` limits the parts split off
     /// from a module. A coherent host counts as an extra GPU with one module.
-    pub(crate) fn of(machine: &MachineConfig, layout: Layout, threads: usize, most: SplitCounts) -> MachineCut {
+    pub(crate) fn of(
+        machine: &MachineConfig,
+        layout: ComponentLayout,
+        threads: usize,
+        most: SplitCounts,
+    ) -> MachineCut {
         let topology = &machine.topology;
         let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
         // Components without a link between them are infinitely far apart.
         let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
         let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
-        let (near, cross) = match GpuWay::apart(machine, layout) {
-            Some(apart) => (apart.modules, apart.ways),
+        let (near, cross) = match GpuPort::distances(machine, layout) {
+            Some(apart) => (apart.modules, apart.ports),
             None if topology.gpus > 1 => (Ps::NEVER, to_port + Ps(gpu_link.0 / 2)),
             None => (Ps::NEVER, Ps::NEVER),
         };
-        let by_hub = layout.host && layout.ways <= topology.gpus;
-        let to_host = host_way(machine).filter(|_| by_hub).map_or(Ps::NEVER, |way| to_port + Ps(way.0 / 2));
+        let by_hub = layout.host && layout.gpu_ports <= topology.gpus;
+        let to_host = host_latency_one_way(machine).filter(|_| by_hub).map_or(Ps::NEVER, |way| to_port + Ps(way.0 / 2));
         // A lone module's controller and the command processor share a partition.
         let way = host_latency(machine).min(broadcast_latency(machine));
-        let to_hub = if layout.modules == 1 { way } else { beyond_controller(way, machine) };
+        let to_hub = if layout.modules == 1 { way } else { latency_beyond_controller(way, machine) };
         let beyond = cross.min(to_host).min(to_hub);
         let alone = layout.all_modules() == 1;
         if most.sms > 0 && threads > 1 {
@@ -134,33 +141,37 @@ impl MachineCut {
 
     /// Latencies between the partitions for the engine: a GPU's partitions form a group, and the hub forms another
     /// group.
-    pub(crate) fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
+    pub(crate) fn lookahead(&self, machine: &MachineConfig, layout: ComponentLayout) -> Lookahead {
         let groups = self.partition_contents(machine, layout).into_iter().map(|(group, _)| group).collect();
         Lookahead { groups, within: self.within, between: self.between }
     }
 
     /// Partition index for each component.
-    pub(crate) fn homes(&self, machine: &MachineConfig, layout: Layout) -> Vec<u16> {
+    pub(crate) fn homes(&self, machine: &MachineConfig, layout: ComponentLayout) -> Vec<u16> {
         let partition_contents = self.partition_contents(machine, layout);
         let home = |place| {
             let contents = match place {
                 _ if self.whole => return 0,
-                Place::Module(module, unit) if self.is_split_off(unit) => {
+                ComponentKind::Module(module, unit) if self.is_split_off(unit) => {
                     self.split_partition(module, unit, machine, layout)
                 }
-                Place::Module(module, _) => {
+                ComponentKind::Module(module, _) => {
                     PartitionContents::Modules(ModuleId(module.0 / self.modules * self.modules))
                 }
-                Place::Way(gpu, way) => PartitionContents::Way(gpu, way),
-                Place::Switch | Place::CommandProcessor | Place::Driver if layout.modules == 1 => {
+                ComponentKind::GpuPort(gpu, direction) => PartitionContents::Way(gpu, direction),
+                ComponentKind::Switch | ComponentKind::CommandProcessor | ComponentKind::Driver
+                    if layout.modules == 1 =>
+                {
                     PartitionContents::Modules(ModuleId(0))
                 }
-                Place::Switch | Place::CommandProcessor | Place::Driver => PartitionContents::Hub,
+                ComponentKind::Switch | ComponentKind::CommandProcessor | ComponentKind::Driver => {
+                    PartitionContents::Hub
+                }
             };
             partition_contents.iter().position(|(_, other)| *other == contents).expect("each component has a partition")
                 as u16
         };
-        layout.places().into_iter().map(home).collect()
+        layout.kinds().into_iter().map(home).collect()
     }
 
     /// True if a module's component is in a separate partition.
@@ -178,7 +189,7 @@ impl MachineCut {
         module: ModuleId,
         unit: Unit,
         machine: &MachineConfig,
-        layout: Layout,
+        layout: ComponentLayout,
     ) -> PartitionContents {
         let whole = PartitionContents::Modules(module);
         match unit {
@@ -195,7 +206,7 @@ impl MachineCut {
     }
 
     /// Contents of each partition, preceded by its group number.
-    fn partition_contents(&self, machine: &MachineConfig, layout: Layout) -> Vec<(u16, PartitionContents)> {
+    fn partition_contents(&self, machine: &MachineConfig, layout: ComponentLayout) -> Vec<(u16, PartitionContents)> {
         if self.whole {
             return vec![(0, PartitionContents::Modules(ModuleId(0)))];
         }
@@ -211,7 +222,7 @@ impl MachineCut {
                 let apart = sms.chain((0..self.parts.slices).map(|part| PartitionContents::Slices(first, part)));
                 partition_contents.extend(apart.map(|contents| (u16::from(gpu), contents)));
             }
-            let ways = Way::BOTH.into_iter().filter(|_| gpu < layout.ways);
+            let ways = Direction::BOTH.into_iter().filter(|_| gpu < layout.gpu_ports);
             partition_contents.extend(ways.map(|way| (u16::from(gpu), PartitionContents::Way(GpuId(gpu), way))));
         }
         if layout.modules > 1 {
@@ -222,15 +233,16 @@ impl MachineCut {
 
     /// Moves the modules, the GPU ports and the hub into their partitions. `hints`: if true, events are announced to
     /// the partitions ahead of time.
-    pub(crate) fn partitions<C: Below<D>, D: Contents>(
+    pub(crate) fn partitions<C: L2Design<D>, D: Contents>(
         &self,
-        built: &Built,
+        built: &ModelInput,
         modules: Vec<Module<C, D>>,
-        (ways, hub): (Vec<GpuWay>, Hub<C, D>),
+        (ways, hub): (Vec<GpuPort>, Hub<C, D>),
         hints: bool,
     ) -> Vec<MachinePart<C, D>> {
         let layout = layout(built);
-        let places: Arc<[(Place, Mark)]> = layout.places().into_iter().map(|place| (place, Mark::of(place))).collect();
+        let places: Arc<[(ComponentKind, ComponentMark)]> =
+            layout.kinds().into_iter().map(|place| (place, ComponentMark::of(place))).collect();
         let (watch, mut hub) = (hub.watch.clone(), Some(hub));
         let (mut modules, mut ways) = (modules.into_iter(), ways.into_iter());
         let mut apart = Vec::new().into_iter();
@@ -249,24 +261,28 @@ impl MachineCut {
                     }
                 }
                 PartitionContents::Sms(..) | PartitionContents::Slices(..) => part.apart = apart.next(),
-                PartitionContents::Way(gpu, way) => {
-                    part.first_way = way_index(gpu, way);
-                    part.ways.extend(ways.next());
+                PartitionContents::Way(gpu, direction) => {
+                    part.first_port = port_index(gpu, direction);
+                    part.ports.extend(ways.next());
                 }
                 PartitionContents::Hub => part.hub = hub.take(),
             }
             parts.push(part);
         }
         if self.whole {
-            parts[0].ways.extend(ways);
+            parts[0].ports.extend(ways);
         }
         parts
     }
 
     /// Splits off a module's separate components, in partition order.
-    fn apart<C: Below<D>, D: Contents>(&self, module: &mut Module<C, D>, built: &Built) -> Vec<SplitComponents<C, D>> {
-        let sms = module.part_sms(self.parts.sms).into_iter().map(|sms| SplitComponents::Sms(Box::new(sms)));
-        let slices = module.part_slices(self.parts.slices, built).into_iter();
+    fn apart<C: L2Design<D>, D: Contents>(
+        &self,
+        module: &mut Module<C, D>,
+        built: &ModelInput,
+    ) -> Vec<SplitComponents<C, D>> {
+        let sms = module.split_sms(self.parts.sms).into_iter().map(|sms| SplitComponents::Sms(Box::new(sms)));
+        let slices = module.split_slices(self.parts.slices, built).into_iter();
         sms.chain(slices.map(|slices| SplitComponents::Slices(Box::new(slices)))).collect()
     }
 }
@@ -278,7 +294,7 @@ mod tests {
     #[test]
     fn modules_of_a_gpu_are_nearer_to_each_other_than_to_others() {
         let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
-        let layout = Layout { modules: 16, host: false, sms: 1, slices: 1, ways: 4 };
+        let layout = ComponentLayout { modules: 16, host: false, sms: 1, slices: 1, gpu_ports: 4 };
         let Lookahead { groups, within, between } =
             MachineCut::of(&machine, layout, 1, SplitCounts::default()).lookahead(&machine, layout);
         let gpus = (0..4).flat_map(|gpu| [gpu; 6]);

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_types::stream::{
-    Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Links, Op, Program,
+    Access, Accesses, AtomicResult, ChainLinks, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,
 };
-use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, On, Order};
+use tombolo_types::{ArrayInfo, HostPhase, LaunchDevices, Line, LineSize, Mask, Order};
 
 /// A CTA under construction.
 #[derive(Clone, Default)]
@@ -138,7 +138,7 @@ impl WarpBuilder<'_> {
     /// `count` instructions from `class` in `ilp` parallel chains; the next non-arithmetic instruction needs the
     /// results. `ilp` is at least 1.
     pub fn chains(&mut self, class: ComputeClass, count: u16, ilp: u16) -> &mut Self {
-        let links = Links { joins: false, awaited: true };
+        let links = ChainLinks { joins: false, awaited: true };
         self.stream.ops.push(Op::Compute { class, count, chain: count.div_ceil(ilp), links });
         self
     }
@@ -258,7 +258,8 @@ impl DirectedProgram {
 
     /// Launches the program's kernels in the given order, each after the end of the previous kernel.
     pub fn with_launch_order(self: Arc<DirectedProgram>, order: &[u32]) -> Arc<DirectedProgram> {
-        let commands = order.iter().map(|&kernel| Command::Launch { kernel, stream: 0, on: On::All }).collect();
+        let commands =
+            order.iter().map(|&kernel| Command::Launch { kernel, stream: 0, on: LaunchDevices::All }).collect();
         self.with_commands(commands)
     }
 

@@ -12,13 +12,18 @@ use crate::uses::{KernelUses, UseFinder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tombolo_design::elision::{Cpelide, Decider};
-use tombolo_design::scheduling::Shape;
-use tombolo_design::{Built, Elision};
-use tombolo_model::boundaries::{Boundaries, BoundariesConfig, Logged, Moment, Packets, Unlabelled};
+use tombolo_design::elision::{Cpelide, ElisionChoice};
+use tombolo_design::scheduling::MachineShape;
+use tombolo_design::{Elision, ModelInput};
+use tombolo_model::boundaries::{
+    Boundaries, BoundariesConfig, BoundaryLogEntry, BoundaryPosition, LabelSource, UnlabelledProgram,
+};
 use tombolo_model::page_table::PageTable;
 use tombolo_protocol::boundary::reach;
-use tombolo_protocol::elision::{self, Account, Holds, KernelId, LineSet, Lines, Mode, Packet, State, When, Why};
+use tombolo_protocol::elision::{
+    self, AccessMode, Account, DecisionReason, KernelId, LineRange, LineSet, Packet, ReleaseTime, RetainedLines,
+    StructureState,
+};
 use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{LineSize, ModuleId};
@@ -128,7 +133,7 @@ impl ProgramUses {
         let mut uses = UseFinder::new(&*spec.program, modules);
         let pages = match &spec.pages {
             Some(pages) => {
-                let shape = Shape::of(&spec.machine);
+                let shape = MachineShape::of(&spec.machine);
                 survey(&*spec.program, spec.design.scheduling.cut(), shape, &mut [&mut uses])?;
                 Arc::clone(pages)
             }
@@ -148,30 +153,34 @@ struct LabelPackets {
     labels: Labels,
 }
 
-impl Packets for LabelPackets {
+impl LabelSource for LabelPackets {
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>)) {
         let said: &KernelLabels = self.labels.of(&self.program.commands()[index]);
         let labels = self.labels.packet(said);
-        then(&Packet { kernel, on: said.on, labels: labels.as_deref() });
+        then(&Packet { kernel, modules: said.on, labels: labels.as_deref() });
     }
 }
 
 /// The boundaries for a run that is about to begin. `known`: present if a log is requested.
-pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&ProgramUses>) -> Result<Boundaries, LabelError> {
+pub(crate) fn boundaries(
+    spec: &RunSpec,
+    built: &ModelInput,
+    known: Option<&ProgramUses>,
+) -> Result<Boundaries, LabelError> {
     let modules = built.machine.topology.modules() as u8;
-    let packets: Arc<dyn Packets> = match (&built.boundaries, known) {
-        (Decider::Table { cpelide, .. }, Some(known)) => {
+    let packets: Arc<dyn LabelSource> = match (&built.boundaries, known) {
+        (ElisionChoice::Table { cpelide, .. }, Some(known)) => {
             let config = LabelConfig { labelling: cpelide.labels, drop: cpelide.drop.name() };
             let program = Arc::clone(&spec.program);
             let labels = Labels::derive(&*program, &known.uses, &known.pages, modules, &config)?;
             Arc::new(LabelPackets { program, labels })
         }
-        (Decider::Never(_) | Decider::Table { .. }, _) => {
-            Arc::new(Unlabelled::new(Arc::clone(&spec.program), Shape::of(&built.machine)))
+        (ElisionChoice::Never(_) | ElisionChoice::Table { .. }, _) => {
+            Arc::new(UnlabelledProgram::new(Arc::clone(&spec.program), MachineShape::of(&built.machine)))
         }
     };
     let facts = spec.design.coherence.facts();
-    let elides = matches!(built.boundaries, Decider::Table { .. });
+    let elides = matches!(built.boundaries, ElisionChoice::Table { .. });
     Ok(Boundaries::new(BoundariesConfig {
         elision: built.boundaries.new_table(modules),
         packets,
@@ -179,8 +188,8 @@ pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&ProgramUs
         modules,
         elides,
         // A launch merges blocks instead of invalidating lines.
-        invalidates: built.blocks || (facts.holds)(&spec.design.options()) != Holds::Nothing,
-        defers: elides || matches!(built.boundaries, Decider::Never(When::Launch)),
+        invalidates: built.blocks || (facts.holds)(&spec.design.options()) != RetainedLines::Nothing,
+        defers: elides || matches!(built.boundaries, ElisionChoice::Never(ReleaseTime::Launch)),
         logs: known.is_some(),
     }))
 }
@@ -189,7 +198,7 @@ pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&ProgramUs
 pub(crate) struct BoundaryLogReader<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) known: &'a ProgramUses,
-    pub(crate) log: &'a [Logged],
+    pub(crate) log: &'a [BoundaryLogEntry],
 }
 
 impl BoundaryLogReader<'_> {
@@ -201,19 +210,24 @@ impl BoundaryLogReader<'_> {
     pub(crate) fn records(&self) -> Vec<BoundaryRecord> {
         let needed = self.needed();
         let names = ArrayNames::of(&*self.spec.program);
-        let record = |(at, logged): (usize, &Logged)| {
+        let record = |(at, logged): (usize, &BoundaryLogEntry)| {
             let needed = needed.as_ref().map(|needed| &needed[at]);
             self.record(logged, needed.map(Vec::as_slice), &names)
         };
         self.log.iter().enumerate().map(record).collect()
     }
 
-    fn record(&self, logged: &Logged, needed: Option<&[NeededOperations]>, names: &ArrayNames) -> BoundaryRecord {
+    fn record(
+        &self,
+        logged: &BoundaryLogEntry,
+        needed: Option<&[NeededOperations]>,
+        names: &ArrayNames,
+    ) -> BoundaryRecord {
         let kernel = match logged.moment {
-            Moment::Before(index) | Moment::After(index) => self.kernel(index),
-            Moment::ProgramEnds => None,
+            BoundaryPosition::Before(index) | BoundaryPosition::After(index) => self.kernel(index),
+            BoundaryPosition::ProgramEnds => None,
         };
-        let module = |(module, operation): (ModuleId, &elision::Operation)| {
+        let module = |(module, operation): (ModuleId, &elision::L2Operation)| {
             let index = usize::from(module.0);
             let lost = logged.lost[index];
             let accounts = logged.accounts.iter().filter(|account| account.module == module);
@@ -238,15 +252,15 @@ impl BoundaryLogReader<'_> {
         }
     }
 
-    fn word(&self, moment: Moment) -> &'static str {
+    fn word(&self, moment: BoundaryPosition) -> &'static str {
         match moment {
-            Moment::Before(index) => match self.spec.program.commands()[index] {
+            BoundaryPosition::Before(index) => match self.spec.program.commands()[index] {
                 Command::Launch { .. } => LAUNCH,
                 Command::Host { .. } | Command::Barrier => "host",
                 Command::Copy { .. } => "copy",
             },
-            Moment::After(_) => "kernel-end",
-            Moment::ProgramEnds => PROGRAM_END,
+            BoundaryPosition::After(_) => "kernel-end",
+            BoundaryPosition::ProgramEnds => PROGRAM_END,
         }
     }
 
@@ -266,9 +280,9 @@ impl BoundaryLogReader<'_> {
         let holds = (self.spec.design.coherence.facts().holds)(&self.spec.design.options());
         let mut oracle = Oracle::new(&arrays, &self.known.pages, self.modules(), holds);
         let needed = self.log.iter().map(|logged| match logged.moment {
-            Moment::Before(index) => oracle.launch(&self.command_accesses(&program.commands()[index])),
-            Moment::After(_) => vec![NeededOperations::default(); usize::from(self.modules())],
-            Moment::ProgramEnds => oracle.end(),
+            BoundaryPosition::Before(index) => oracle.launch(&self.command_accesses(&program.commands()[index])),
+            BoundaryPosition::After(_) => vec![NeededOperations::default(); usize::from(self.modules())],
+            BoundaryPosition::ProgramEnds => oracle.end(),
         });
         Some(needed.collect())
     }
@@ -345,7 +359,7 @@ fn add(sum: &mut Option<u64>, needed: Option<bool>) {
 
 fn lines(addresses: &[std::ops::Range<u64>], size: LineSize) -> LineSet {
     let lines = addresses.iter().map(|range| lines_of(range, size)).filter(|lines| !lines.is_empty());
-    lines.map(|lines| Lines::new(lines.start, lines.end)).collect()
+    lines.map(|lines| LineRange::new(lines.start, lines.end)).collect()
 }
 
 /// Arrays by their first line, in address order.
@@ -362,26 +376,26 @@ impl ArrayNames {
     }
 
     /// Arrays that begin within `structure`.
-    fn within(&self, structure: Lines) -> Vec<String> {
+    fn within(&self, structure: LineRange) -> Vec<String> {
         let starting = self.0.range(structure.first.0..structure.end.0);
         starting.map(|(_, (_, name))| name.clone()).collect()
     }
 
     fn why(&self, account: &Account) -> WhyRecord {
-        let mode = |mode: Option<Mode>| {
+        let mode = |mode: Option<AccessMode>| {
             mode.map(|mode| match mode {
-                Mode::Read => "R",
-                Mode::ReadWrite => "R/W",
+                AccessMode::Read => "R",
+                AccessMode::ReadWrite => "R/W",
             })
         };
-        let state = |state: State| match state {
-            State::NotPresent => "NP",
-            State::Valid => "V",
-            State::Dirty => "D",
-            State::Stale => "S",
-            State::DirtyStale => "B",
+        let state = |state: StructureState| match state {
+            StructureState::NotPresent => "NP",
+            StructureState::Valid => "V",
+            StructureState::Dirty => "D",
+            StructureState::Stale => "S",
+            StructureState::DirtyStale => "B",
         };
-        let why = |why: Why| why.to_string();
+        let why = |why: DecisionReason| why.to_string();
         WhyRecord {
             arrays: account.structure.map(|structure| self.within(structure)),
             local: mode(account.local),

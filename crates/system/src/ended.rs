@@ -21,13 +21,13 @@ use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
 use tombolo_machine::MachineConfig;
-use tombolo_model::below::Below;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::driver::Driver;
-use tombolo_model::latency::{Latencies, Served};
+use tombolo_model::l2_backend::L2Design;
+use tombolo_model::latency::{Latencies, LoadServer};
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::traffic::Traffic;
-use tombolo_model::watch::Contents;
+use tombolo_model::value_probe::Contents;
 use tombolo_types::stream::StreamError;
 use tombolo_types::{Bytes, GpuId, Ps};
 
@@ -57,7 +57,10 @@ impl EndedRun<'_> {
         (records, sum)
     }
 
-    pub(crate) fn record<C: Below<D>, D: Contents>(&self, parts: &[MachinePart<C, D>]) -> Result<RunRecord, RunError> {
+    pub(crate) fn record<C: L2Design<D>, D: Contents>(
+        &self,
+        parts: &[MachinePart<C, D>],
+    ) -> Result<RunRecord, RunError> {
         let hub = hub(parts);
         let links = RunLinks::of(parts);
         let mut events = Digest::default();
@@ -218,7 +221,7 @@ impl EndedRun<'_> {
         }
     }
 
-    pub(crate) fn timeline<C: Below<D>, D: Contents>(
+    pub(crate) fn timeline<C: L2Design<D>, D: Contents>(
         &self,
         parts: &[MachinePart<C, D>],
         record: &RunRecord,
@@ -298,7 +301,7 @@ struct HubView<'a> {
 }
 
 /// Modules in all partitions, the host's module last.
-fn modules<C: Below<D>, D: Contents>(parts: &[MachinePart<C, D>]) -> Vec<&dyn ModuleCounters> {
+fn modules<C: L2Design<D>, D: Contents>(parts: &[MachinePart<C, D>]) -> Vec<&dyn ModuleCounters> {
     parts.iter().flat_map(|part| &part.modules).map(|module| module as &dyn ModuleCounters).collect()
 }
 
@@ -325,7 +328,7 @@ impl Observations<'_> {
             }
         }
         self.busy.iter().flat_map(BusyTimes::named).for_each(|(name, value)| statistics.value(&name, value));
-        for served in Served::ALL {
+        for served in LoadServer::ALL {
             let (named, served) = (self.latencies.of(served).named(), served.name());
             named.for_each(|(name, value)| statistics.value(&format!("latency.{served}.{name}"), value));
         }

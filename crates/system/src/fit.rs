@@ -4,11 +4,11 @@ use crate::movement::{array_lines, pages_of};
 use crate::run::{RunError, RunSpec};
 use std::collections::BTreeSet;
 use tombolo_design::placement::Movement;
-use tombolo_design::scheduling::Shape;
+use tombolo_design::scheduling::MachineShape;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::residency::residency;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo};
-use tombolo_types::{Line, ModuleId, On};
+use tombolo_types::{LaunchDevices, Line, ModuleId};
 
 /// Checks that the program can run on the machine at all.
 pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
@@ -34,7 +34,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
 }
 
 /// Kernel and target modules, if the command is a launch.
-fn launch_target(command: &Command) -> Option<(u32, On)> {
+fn launch_target(command: &Command) -> Option<(u32, LaunchDevices)> {
     match *command {
         Command::Launch { kernel, on, .. } => Some((kernel, on)),
         Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
@@ -42,9 +42,9 @@ fn launch_target(command: &Command) -> Option<(u32, On)> {
 }
 
 /// Checks that a kernel can be launched on the given modules.
-fn check_launch(spec: &RunSpec, kernel: &KernelInfo, on: On) -> Result<(), RunError> {
+fn check_launch(spec: &RunSpec, kernel: &KernelInfo, on: LaunchDevices) -> Result<(), RunError> {
     let (machine, cut) = (&spec.machine, spec.design.scheduling.cut());
-    let shape = Shape::of(machine);
+    let shape = MachineShape::of(machine);
     let defect = on.defect(shape.gpus, shape.modules_per_gpu).or_else(|| cut.defect(kernel, on, shape));
     if let Some(why) = defect {
         let (kernel, machine) = (&kernel.name, &machine.name);
@@ -78,7 +78,7 @@ fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
     let refused = |why: String| Err(RunError::DoesNotFit(why));
     let design = &spec.design.name;
     let waits = |kernel: &&KernelInfo| kernel.class == KernelClass::Cooperative;
-    if let Some(kernel) = program.kernels().iter().find(waits).filter(|_| !sharing.shows_at_once()) {
+    if let Some(kernel) = program.kernels().iter().find(waits).filter(|_| !sharing.is_visible_at_once()) {
         return refused(format!(
             "kernel {}: its CTAs wait for each other, and under design {design} a GPU sees what another one writes behind a \
              kernel alone",
@@ -86,7 +86,7 @@ fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
         ));
     }
     let places: BTreeSet<_> = program.commands().iter().filter_map(stream_and_target).collect();
-    if places.len() > 1 || places.iter().any(|(_, on)| *on != On::All) {
+    if places.len() > 1 || places.iter().any(|(_, on)| *on != LaunchDevices::All) {
         return refused(format!(
             "program {}: it launches kernels in several streams or on some GPUs, and design {design} moves memory between \
              kernels that run one after the other on all",
@@ -121,7 +121,7 @@ pub(crate) fn check_room(spec: &RunSpec, pages: &PageTable) -> Result<(), RunErr
 }
 
 /// Stream and target modules, if the command is a launch.
-fn stream_and_target(command: &Command) -> Option<(u32, On)> {
+fn stream_and_target(command: &Command) -> Option<(u32, LaunchDevices)> {
     match *command {
         Command::Launch { stream, on, .. } => Some((stream, on)),
         Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,

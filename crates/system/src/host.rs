@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_machine::MachineConfig;
 use tombolo_model::block::BlockStats;
-use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
+use tombolo_model::command_processor::{CommandProcessor, DriverOperation, TimeRange};
 use tombolo_model::cpu::{HostRun, HostWork};
-use tombolo_model::weight::Weights;
+use tombolo_model::packet_size::PacketSizes;
+use tombolo_protocol::client_home::{MessageClass, Nodes};
 use tombolo_protocol::nmoesi::Nmoesi;
-use tombolo_protocol::nodes::{Class, Nodes};
 use tombolo_types::Ps;
 
 /// Run time with a coherent host, in seconds: eight parts that add up to `whole_s`. If several activities overlap, the
@@ -99,16 +99,16 @@ fn kernels(processor: &CommandProcessor, modules: &[&dyn ModuleCounters]) -> (Ve
 impl PhasesRecord {
     /// Record for a run that has ended; `runs` lists the work that the host's core performed.
     pub(crate) fn new(processor: &CommandProcessor, modules: &[&dyn ModuleCounters], runs: &[HostRun]) -> PhasesRecord {
-        let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
+        let span = |ran: &TimeRange| Span { start: ran.start, end: ran.end };
         let (running, mut boundaries) = kernels(processor, modules);
-        boundaries.extend(processor.hosted().iter().chain(processor.ending()).map(span));
+        boundaries.extend(processor.host_releases().iter().chain(processor.final_releases()).map(span));
         let last_cta = running.iter().map(|span| span.end).max().unwrap_or_default();
-        let copied = |awaited: [Awaited; 2]| {
-            let waits = processor.around_commands().iter().filter(move |wait| awaited.contains(&wait.awaited));
+        let copied = |awaited: [DriverOperation; 2]| {
+            let waits = processor.around_commands().iter().filter(move |wait| awaited.contains(&wait.operation));
             waits.map(|wait| span(&wait.time)).collect::<Vec<Span>>()
         };
-        let inward = copied([Awaited::FromHost, Awaited::Pages]);
-        let outward = copied([Awaited::ToHost, Awaited::Behind]);
+        let inward = copied([DriverOperation::FromHost, DriverOperation::Pages]);
+        let outward = copied([DriverOperation::ToHost, DriverOperation::Behind]);
         let of = |wanted: fn(HostWork) -> bool| {
             let each = processor.core().iter().zip(runs).filter(|(_, run)| wanted(run.work));
             each.map(|(stretch, _)| span(stretch)).collect::<Vec<Span>>()
@@ -165,12 +165,13 @@ impl BlocksRecord {
                 }
             }
         }
-        let classes = [Class::Request, Class::Down, Class::Answer, Class::Peer].map(|class| sum.class(class));
+        let classes = [MessageClass::Request, MessageClass::Down, MessageClass::Answer, MessageClass::Peer]
+            .map(|class| sum.class(class));
         let [(_, requested), _, (_, answered), (from_peers, _)] = classes;
         let (empty_between, data_bytes) = sum.between();
         Some(BlocksRecord {
-            asked: sum.asked,
-            fetched: sum.filled,
+            asked: sum.requests,
+            fetched: sum.fills,
             used_lines: sum.used_lines,
             from_peers,
             evicted: sum.evicted,
@@ -178,10 +179,10 @@ impl BlocksRecord {
             home_waits: sum.home_waits,
             written_back_bytes: requested + answered,
             control_messages: sum.empty(),
-            control_bytes: empty_between * Weights::new(machine).control().0,
+            control_bytes: empty_between * PacketSizes::new(machine).control().0,
             data_bytes,
-            wanted: sum.wanted,
-            wanting: sum.wanting,
+            wanted: sum.requested_blocks,
+            wanting: sum.requesting_gpus,
             states,
         })
     }

@@ -22,10 +22,10 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 pub use tombolo_design::elision::Labelling;
 use tombolo_model::page_table::PageTable;
-use tombolo_protocol::elision::{Label, LineSet, Lines, Mode, ModuleSet, Use, User};
+use tombolo_protocol::elision::{AccessMode, Label, LineRange, LineSet, ModuleSet, StructureUse, User};
 use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{ArrayInfo, Line, LineSize, ModuleId, On};
+use tombolo_types::{ArrayInfo, LaunchDevices, Line, LineSize, ModuleId};
 
 /// Error while deriving labels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +63,7 @@ pub struct ArrayLabel {
     /// True if the label asserts that no boundary matters for the array.
     pub asserted: bool,
     /// A use for each user.
-    pub uses: Vec<Use>,
+    pub uses: Vec<StructureUse>,
 }
 
 /// Labels for one command: a launch or host activity.
@@ -79,7 +79,7 @@ pub struct KernelLabels {
 #[derive(Clone, Debug)]
 struct LabelledArray {
     /// The array's lines; `None` if it is empty.
-    lines: Option<Lines>,
+    lines: Option<LineRange>,
     bytes: u64,
     element: u64,
     base: u64,
@@ -92,7 +92,7 @@ struct LabelledArray {
 pub struct Labels {
     structures: Vec<LabelledArray>,
     /// Labels by kernel and target modules.
-    kernels: FxHashMap<(u32, On), KernelLabels>,
+    kernels: FxHashMap<(u32, LaunchDevices), KernelLabels>,
     phases: Vec<KernelLabels>,
     copies: FxHashMap<(u64, u64, bool), KernelLabels>,
 }
@@ -118,20 +118,20 @@ impl Labels {
         let structure = |array: &ArrayInfo| LabelledArray::of(array, size, pages, modules);
         let structures: Vec<LabelledArray> = arrays.iter().map(structure).collect();
         let kernel = |used: &KernelUse| kernel_labels(used, is_kept, &structures, size, config.labelling);
-        let host = |accesses: &[(&[Range<u64>], Mode)]| host_labels(accesses, &structures, size);
+        let host = |accesses: &[(&[Range<u64>], AccessMode)]| host_labels(accesses, &structures, size);
         let copies = program.commands().iter().filter_map(|command| match *command {
             Command::Copy { address, bytes, to_device } => Some((address, bytes, to_device)),
             Command::Launch { .. } | Command::Host { .. } | Command::Barrier => None,
         });
         let copy = |(address, bytes, to_device): (u64, u64, bool)| {
             let moved = address..address.saturating_add(bytes);
-            let mode = if to_device { Mode::ReadWrite } else { Mode::Read };
+            let mode = if to_device { AccessMode::ReadWrite } else { AccessMode::Read };
             ((address, bytes, to_device), host(&[(&[moved], mode)]))
         };
         Ok(Labels {
             kernels: uses.iter().map(|(launched, used)| (*launched, kernel(used))).collect(),
             phases: (program.host_phases().iter())
-                .map(|phase| host(&[(&phase.reads, Mode::Read), (&phase.writes, Mode::ReadWrite)]))
+                .map(|phase| host(&[(&phase.reads, AccessMode::Read), (&phase.writes, AccessMode::ReadWrite)]))
                 .collect(),
             copies: copies.map(copy).collect(),
             structures,
@@ -176,7 +176,7 @@ impl LabelledArray {
     fn of(array: &ArrayInfo, size: LineSize, pages: &PageTable, modules: u8) -> LabelledArray {
         let range = array.lines(size);
         LabelledArray {
-            lines: (!range.is_empty()).then(|| Lines::new(range.start, range.end)),
+            lines: (!range.is_empty()).then(|| LineRange::new(range.start, range.end)),
             bytes: array.bytes,
             element: u64::from(array.element.unwrap_or(1)),
             base: array.base,
@@ -196,27 +196,27 @@ impl LabelledArray {
         }
         let behind =
             |part: u64| self.base + self.element * (u128::from(elements) * u128::from(part) / u128::from(parts)) as u64;
-        Lines::covering(behind(part)..behind(part + 1), size).into()
+        LineRange::covering(behind(part)..behind(part + 1), size).into()
     }
 }
 
 /// For each module, the lines in `range` homed on this module.
 pub(crate) fn homes(range: &Range<Line>, pages: &PageTable, modules: u8) -> Vec<LineSet> {
     let together = pages.lines_together();
-    let mut homes: Vec<Vec<Lines>> = vec![Vec::new(); usize::from(modules)];
+    let mut homes: Vec<Vec<LineRange>> = vec![Vec::new(); usize::from(modules)];
     let mut first = range.start;
     while first < range.end {
         let end = Line((first.0 / together + 1) * together).min(range.end);
         if let Some(home) = pages.home(ModuleId(0), first) {
-            homes[usize::from(home.0)].push(Lines::new(first, end));
+            homes[usize::from(home.0)].push(LineRange::new(first, end));
         }
         first = end;
     }
     homes.into_iter().map(|lines| lines.into_iter().collect()).collect()
 }
 
-fn mode_of(touched: &LineAccesses) -> Mode {
-    if touched.written.is_empty() { Mode::Read } else { Mode::ReadWrite }
+fn mode_of(touched: &LineAccesses) -> AccessMode {
+    if touched.written.is_empty() { AccessMode::Read } else { AccessMode::ReadWrite }
 }
 
 fn kernel_labels(
@@ -236,12 +236,19 @@ fn kernel_labels(
 }
 
 /// Uses of an array in a kernel on the modules `on`.
-fn uses(array: &ArrayUse, structure: &LabelledArray, on: ModuleSet, size: LineSize, labelling: Labelling) -> Vec<Use> {
+fn uses(
+    array: &ArrayUse,
+    structure: &LabelledArray,
+    on: ModuleSet,
+    size: LineSize,
+    labelling: Labelling,
+) -> Vec<StructureUse> {
     let modes = array.modules.iter().map(mode_of);
     let of_kernel = modes.max().expect("a machine has modules");
     let touched = || (0..=u8::MAX).map(ModuleId).zip(&array.modules);
-    let by =
-        |(module, lines, mode)| (!LineSet::is_empty(&lines)).then_some(Use { user: User::Module(module), mode, lines });
+    let by = |(module, lines, mode)| {
+        (!LineSet::is_empty(&lines)).then_some(StructureUse { user: User::Module(module), mode, lines })
+    };
     match labelling {
         Labelling::Modes | Labelling::Asserted => touched()
             .filter(|(_, touched)| !touched.lines().is_empty())
@@ -262,8 +269,8 @@ fn uses(array: &ArrayUse, structure: &LabelledArray, on: ModuleSet, size: LineSi
 }
 
 /// Labels for host accesses; no labels if any access lies outside every array.
-fn host_labels(accesses: &[(&[Range<u64>], Mode)], structures: &[LabelledArray], size: LineSize) -> KernelLabels {
-    let mut found: FxHashMap<u32, (Mode, Vec<Lines>)> = FxHashMap::default();
+fn host_labels(accesses: &[(&[Range<u64>], AccessMode)], structures: &[LabelledArray], size: LineSize) -> KernelLabels {
+    let mut found: FxHashMap<u32, (AccessMode, Vec<LineRange>)> = FxHashMap::default();
     let mut knows = true;
     for (addresses, mode) in accesses.iter().flat_map(|&(ranges, mode)| ranges.iter().map(move |range| (range, mode))) {
         let place = structures.partition_point(|array| array.base <= addresses.start).checked_sub(1);
@@ -274,14 +281,14 @@ fn host_labels(accesses: &[(&[Range<u64>], Mode)], structures: &[LabelledArray],
             Some(place) => {
                 let (most, all) = found.entry(place as u32).or_insert((mode, Vec::new()));
                 *most = mode.max(*most);
-                all.push(Lines::new(lines.start, lines.end));
+                all.push(LineRange::new(lines.start, lines.end));
             }
             None => knows = false,
         }
     }
     let mut arrays: Vec<ArrayLabel> = (found.into_iter())
         .map(|(array, (mode, lines))| {
-            let used = Use { user: User::Host, mode, lines: lines.into_iter().collect() };
+            let used = StructureUse { user: User::Host, mode, lines: lines.into_iter().collect() };
             ArrayLabel { array, asserted: false, uses: vec![used] }
         })
         .collect();
@@ -297,7 +304,7 @@ mod tests {
     use crate::survey::survey;
     use crate::uses::UseFinder;
     use std::sync::Arc;
-    use tombolo_design::scheduling::{CtaCut, Shape};
+    use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 
     const MODULES: u8 = 2;
 
@@ -312,12 +319,13 @@ mod tests {
 
     fn labels(program: &dyn Program, config: &LabelConfig) -> Result<Labels, LabelError> {
         let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, 32)), UseFinder::new(program, MODULES));
-        survey(program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
+        survey(program, CtaDistribution::Contiguous, MachineShape::one_gpu(MODULES), &mut [&mut first, &mut uses])
+            .expect("it decodes");
         Labels::derive(program, &uses.finish(), &first.pages(), MODULES, config)
     }
 
     /// Array, module, mode, and half-open line ranges.
-    type Row = (u32, u8, Mode, Vec<(u64, u64)>);
+    type Row = (u32, u8, AccessMode, Vec<(u64, u64)>);
 
     fn of_kernel(labelling: Labelling) -> Vec<Row> {
         let labels = labels(&*stencil(), &LabelConfig { labelling, drop: None }).expect("all arrays are kept");
@@ -336,19 +344,19 @@ mod tests {
     #[test]
     fn modes_say_the_whole_array() {
         let rows = |array, mode, lines| [0, 1].map(|module| (array, module, mode, vec![lines]));
-        let expected = [rows(0, Mode::Read, (0, 64)), rows(1, Mode::ReadWrite, (64, 128))].concat();
+        let expected = [rows(0, AccessMode::Read, (0, 64)), rows(1, AccessMode::ReadWrite, (64, 128))].concat();
         assert_eq!(of_kernel(Labelling::Modes), expected);
         assert_eq!(of_kernel(Labelling::Asserted), expected);
     }
 
     #[test]
     fn ranges_and_sets_have_the_halo_and_parts_do_not() {
-        let b = [(1, 0, Mode::ReadWrite, vec![(64, 96)]), (1, 1, Mode::ReadWrite, vec![(96, 128)])];
-        let with_halo = [(0, 0, Mode::Read, vec![(0, 33)]), (0, 1, Mode::Read, vec![(31, 64)])];
+        let b = [(1, 0, AccessMode::ReadWrite, vec![(64, 96)]), (1, 1, AccessMode::ReadWrite, vec![(96, 128)])];
+        let with_halo = [(0, 0, AccessMode::Read, vec![(0, 33)]), (0, 1, AccessMode::Read, vec![(31, 64)])];
         let expected = [with_halo, b.clone()].concat();
         assert_eq!(of_kernel(Labelling::Ranges), expected);
         assert_eq!(of_kernel(Labelling::Exact), expected);
-        let without = [(0, 0, Mode::Read, vec![(0, 32)]), (0, 1, Mode::Read, vec![(32, 64)])];
+        let without = [(0, 0, AccessMode::Read, vec![(0, 32)]), (0, 1, AccessMode::Read, vec![(32, 64)])];
         assert_eq!(of_kernel(Labelling::Split), [without, b].concat());
     }
 
@@ -371,7 +379,7 @@ mod tests {
         let said = labels.of(&program.commands()[0]);
         let packet = labels.packet(said).expect("it has labels");
         let homes: Vec<Vec<LineSet>> = packet.iter().map(|label| label.homes.to_vec()).collect();
-        let lines = |first, end| LineSet::from(Lines::new(Line(first), Line(end)));
+        let lines = |first, end| LineSet::from(LineRange::new(Line(first), Line(end)));
         let expected = [[lines(0, 32), lines(32, 64)], [lines(64, 96), lines(96, 128)]];
         assert_eq!(homes, expected);
     }

@@ -1,7 +1,7 @@
 //! Load latencies in a run, by the level that served each load.
 
 use serde::{Deserialize, Serialize};
-use tombolo_model::latency::{Latencies, Leg, Loads, Served};
+use tombolo_model::latency::{Latencies, Leg, LoadServer, Loads};
 
 macro_rules! legs {
     ($( $(#[doc = $about:literal])* $field:ident: $Leg:ident ),+ $(,)?) => {
@@ -100,12 +100,12 @@ impl LatencyRecord {
     pub(crate) fn new(latencies: &Latencies) -> LatencyRecord {
         let of = |served| ServedRecord::new(latencies.of(served));
         LatencyRecord {
-            l1: of(Served::L1),
-            own_l2: of(Served::OwnL2),
-            module: of(Served::Module),
-            gpu: of(Served::Gpu),
-            host: of(Served::Host),
-            dram: of(Served::Dram),
+            l1: of(LoadServer::L1),
+            own_l2: of(LoadServer::OwnL2),
+            module: of(LoadServer::Module),
+            gpu: of(LoadServer::Gpu),
+            host: of(LoadServer::Host),
+            dram: of(LoadServer::Dram),
         }
     }
 
@@ -123,14 +123,14 @@ impl LatencyRecord {
     }
 
     /// Every serving level with its name.
-    pub fn named(&self) -> [(&'static str, ServedRecord); Served::ALL.len()] {
-        Served::ALL.map(|served| match served {
-            Served::L1 => ("l1", self.l1),
-            Served::OwnL2 => ("own_l2", self.own_l2),
-            Served::Module => ("module", self.module),
-            Served::Gpu => ("gpu", self.gpu),
-            Served::Host => ("host", self.host),
-            Served::Dram => ("dram", self.dram),
+    pub fn named(&self) -> [(&'static str, ServedRecord); LoadServer::ALL.len()] {
+        LoadServer::ALL.map(|served| match served {
+            LoadServer::L1 => ("l1", self.l1),
+            LoadServer::OwnL2 => ("own_l2", self.own_l2),
+            LoadServer::Module => ("module", self.module),
+            LoadServer::Gpu => ("gpu", self.gpu),
+            LoadServer::Host => ("host", self.host),
+            LoadServer::Dram => ("dram", self.dram),
         })
     }
 }

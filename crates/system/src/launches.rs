@@ -4,8 +4,8 @@ use crate::counters::ModuleCounters;
 use crate::record::{GpuRecord, KernelRecord, LinkRecord, ModuleRecord};
 use crate::stalls::WarpSlots;
 use crate::time::{Span, TimeRecord, TimeSplit, union};
-use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
-use tombolo_model::pace::{KernelStats, Pace};
+use tombolo_model::command_processor::{CommandProcessor, DriverOperation, TimeRange};
+use tombolo_model::kernel_stats::{KernelStats, LaunchTimes};
 use tombolo_types::GpuId;
 use tombolo_types::stream::Program;
 
@@ -13,8 +13,8 @@ use tombolo_types::stream::Program;
 /// other work in the host program takes time in this record.
 pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     let kernels = processor.kernels().iter().map(|one| Span { start: one.start, end: one.end });
-    let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
-    let releases = processor.hosted().iter().chain(processor.ending()).map(span);
+    let span = |ran: &TimeRange| Span { start: ran.start, end: ran.end };
+    let releases = processor.host_releases().iter().chain(processor.final_releases()).map(span);
     let kernels: Vec<Span> = kernels.chain(releases).collect();
     let around = processor.around_commands().iter().map(|wait| &wait.time);
     let copies = processor.copies().iter().chain(around);
@@ -24,7 +24,7 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     // Copies sent after the last kernel belong to the region, because other GPUs need the data. Copies from the host
     // for the first kernel also belong to it.
     let opened = processor.kernels().iter().map(|kernel| kernel.start);
-    let from_host = processor.around_commands().iter().filter(|wait| wait.awaited == Awaited::FromHost);
+    let from_host = processor.around_commands().iter().filter(|wait| wait.operation == DriverOperation::FromHost);
     let opened = opened.chain(from_host.map(|wait| wait.time.start)).min();
     let ended = processor.kernels().iter().map(|kernel| kernel.end);
     let ended = ended.chain(processor.around_commands().last().map(|wait| wait.time.end)).max();
@@ -44,7 +44,7 @@ pub(crate) fn records(program: &dyn Program, slots: &WarpSlots<'_>) -> Vec<Kerne
         let paces = || modules.iter().filter_map(|module| module.controller().dispatcher().paces().get(launch));
         let seconds = paces().map(|pace| pace.seconds());
         let [third, fourth] = seconds.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
-        let on = (modules.iter()).filter(|module| time.on.has(module.id(), topology.modules_per_gpu)).count();
+        let on = (modules.iter()).filter(|module| time.on.contains(module.id(), topology.modules_per_gpu)).count();
         let counted = modules.iter().fold(KernelStats::default(), |sum, module| sum.and(&module.counted(launch)));
         KernelRecord {
             name: named[time.kernel as usize].name.clone(),
@@ -72,7 +72,7 @@ pub(crate) fn gpus(slots: &WarpSlots<'_>, links: &[LinkRecord]) -> Vec<GpuRecord
     let record = |(gpu, modules): (GpuId, &[&dyn ModuleCounters])| {
         let name = gpu.to_string();
         let paces = modules.iter().flat_map(|module| module.controller().dispatcher().paces());
-        let mut busy: Vec<Span> = paces.map(Pace::busy).map(|(start, end)| Span { start, end }).collect();
+        let mut busy: Vec<Span> = paces.map(LaunchTimes::busy).map(|(start, end)| Span { start, end }).collect();
         let sms = modules.iter().flat_map(|module| module.sms());
         let ways = [format!("{name}.in"), format!("{name}.out")];
         GpuRecord {

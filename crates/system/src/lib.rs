@@ -72,5 +72,5 @@ pub use run::{
 pub use sample::sample;
 pub use sampling::{KernelDemands, SamplingRecord, TimeEstimate, run_sampled, sampling_refusal};
 pub use time::{TimeChoice, TimeRecord};
-pub use tombolo_engine::Spare;
+pub use tombolo_engine::ThreadPool;
 pub use tombolo_workload::record::Projection;

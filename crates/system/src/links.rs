@@ -4,23 +4,23 @@ use crate::counters::ModuleCounters;
 use crate::partition::{MachinePart, hub};
 use crate::record::LinkRecord;
 use crate::timeline::Track;
-use tombolo_design::Built;
+use tombolo_design::ModelInput;
 use tombolo_machine::MachineConfig;
-use tombolo_model::below::Below;
 use tombolo_model::fabric::Fabric;
-use tombolo_model::gpu_way::GpuWay;
-use tombolo_model::layout::Layout;
+use tombolo_model::gpu_port::GpuPort;
+use tombolo_model::l2_backend::L2Design;
+use tombolo_model::layout::ComponentLayout;
 use tombolo_model::link::LinkStats;
 use tombolo_model::timeline::LinkTimeline;
-use tombolo_model::turning_link::{LaneStats, Way};
-use tombolo_model::watch::Contents;
+use tombolo_model::turning_link::{Direction, LaneStats};
+use tombolo_model::value_probe::Contents;
 use tombolo_types::{GpuId, Ps};
 
 /// Both directions, each with the suffix for link names.
-const WAYS: [(Way, &str); 2] = [(Way::Out, "out"), (Way::In, "in")];
+const WAYS: [(Direction, &str); 2] = [(Direction::Out, "out"), (Direction::In, "in")];
 
 /// The network between GPUs, idle. `window`: window length for its timeline, if one is recorded.
-pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<Ps>) -> Fabric<D> {
+pub(crate) fn fabric<D: Contents>(built: &ModelInput, layout: ComponentLayout, window: Option<Ps>) -> Fabric<D> {
     let host = built.machine.coherent_host().filter(|_| layout.host).map(|host| host.link);
     let mut fabric = Fabric::new(&built.machine, layout, built.turning, host);
     if let Some(window) = window {
@@ -30,8 +30,8 @@ pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<
 }
 
 /// The GPU ports modelled as separate components, idle. `window`: window length for the timeline, if one is recorded.
-pub(crate) fn ways(machine: &MachineConfig, layout: Layout, window: Option<Ps>) -> Vec<GpuWay> {
-    let mut ways = GpuWay::all(machine, layout);
+pub(crate) fn ways(machine: &MachineConfig, layout: ComponentLayout, window: Option<Ps>) -> Vec<GpuPort> {
+    let mut ways = GpuPort::all(machine, layout);
     if let Some(window) = window {
         ways.iter_mut().for_each(|way| way.record(window, machine.gpu_link.lanes));
     }
@@ -41,18 +41,18 @@ pub(crate) fn ways(machine: &MachineConfig, layout: Layout, window: Option<Ps>) 
 /// The links in a run that has ended.
 pub(crate) struct RunLinks<'a, D: Contents> {
     fabric: &'a Fabric<D>,
-    /// GPU ports by GPU and [`Way`], if modelled as separate components.
-    ways: Vec<&'a GpuWay>,
+    /// GPU ports by GPU and [`Direction`], if modelled as separate components.
+    ways: Vec<&'a GpuPort>,
 }
 
 impl<'a, D: Contents> RunLinks<'a, D> {
     /// Collects the links from all partitions in the machine.
-    pub(crate) fn of<C: Below<D>>(parts: &'a [MachinePart<C, D>]) -> RunLinks<'a, D> {
-        RunLinks { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
+    pub(crate) fn of<C: L2Design<D>>(parts: &'a [MachinePart<C, D>]) -> RunLinks<'a, D> {
+        RunLinks { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ports).collect() }
     }
 
     /// Counters for a GPU's link in one direction; a host in the fabric counts as a GPU.
-    fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
+    fn stats(&self, gpu: GpuId, way: Direction) -> LinkStats {
         let by_itself = || self.ways.get(2 * usize::from(gpu.0) + way as usize).map(|way| *way.stats());
         self.fabric.stats(gpu, way).or_else(by_itself).unwrap_or_default()
     }

@@ -13,7 +13,7 @@
 use crate::labels::homes;
 use crate::uses::KernelUse;
 use tombolo_model::page_table::PageTable;
-use tombolo_protocol::elision::{Holds, LineSet, User};
+use tombolo_protocol::elision::{LineSet, RetainedLines, User};
 use tombolo_types::{Line, ModuleId};
 
 /// Operations needed by a module's L2 at a boundary.
@@ -56,7 +56,7 @@ pub struct Oracle {
 
 impl Oracle {
     /// Creates the state at a program's start, with arrays in `arrays` and page homes in `pages`, on `modules` modules.
-    pub fn new(arrays: &[std::ops::Range<Line>], pages: &PageTable, modules: u8, holds: Holds) -> Oracle {
+    pub fn new(arrays: &[std::ops::Range<Line>], pages: &PageTable, modules: u8, holds: RetainedLines) -> Oracle {
         let at_homes = || {
             let mut all = vec![LineSet::default(); usize::from(modules)];
             for array in arrays {
@@ -66,8 +66,8 @@ impl Oracle {
         };
         Oracle {
             held: vec![CacheContents::default(); usize::from(modules)],
-            homes: (holds == Holds::Own).then(at_homes),
-            holds_any: holds != Holds::Nothing,
+            homes: (holds == RetainedLines::Own).then(at_homes),
+            holds_any: holds != RetainedLines::Nothing,
         }
     }
 
@@ -134,10 +134,10 @@ impl UserAccesses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tombolo_protocol::elision::Lines;
+    use tombolo_protocol::elision::LineRange;
 
     fn set(first: u64, end: u64) -> LineSet {
-        if first == end { LineSet::default() } else { Lines::new(Line(first), Line(end)).into() }
+        if first == end { LineSet::default() } else { LineRange::new(Line(first), Line(end)).into() }
     }
 
     fn by(user: u8, touched: (u64, u64), written: (u64, u64)) -> UserAccesses {
@@ -159,7 +159,7 @@ mod tests {
         all
     }
 
-    fn oracle(holds: Holds) -> Oracle {
+    fn oracle(holds: RetainedLines) -> Oracle {
         // Pages with four lines: module 0 has the first, module 1 the second.
         let pages = PageTable::interleaved_by_page(2, 4);
         Oracle::new(std::slice::from_ref(&(Line(0)..Line(8))), &pages, 2, holds)
@@ -173,10 +173,10 @@ mod tests {
             vec![by(1, (0, 4), (0, 4))],
             vec![by(0, (0, 4), (0, 0))],
         ];
-        let done = needed(oracle(Holds::All), &launches);
+        let done = needed(oracle(RetainedLines::All), &launches);
         assert_eq!(done, [(vec![], vec![]), (vec![], vec![0]), (vec![], vec![]), (vec![0], vec![1]), (vec![], vec![])]);
         // If an L2 holds only lines from its own module, module 1's stores reach memory at once.
-        let done = needed(oracle(Holds::Own), &launches);
+        let done = needed(oracle(RetainedLines::Own), &launches);
         assert_eq!(done, [(vec![], vec![]), (vec![], vec![0]), (vec![], vec![]), (vec![0], vec![]), (vec![], vec![])]);
     }
 
@@ -186,11 +186,11 @@ mod tests {
         // turn.
         let step = || vec![by(0, (0, 5), (0, 4)), by(1, (3, 8), (4, 8))];
         let launches = [step(), step(), step()];
-        let done = needed(oracle(Holds::All), &launches);
+        let done = needed(oracle(RetainedLines::All), &launches);
         assert_eq!(done[1], (vec![0, 1], vec![0, 1]), "each keeps a line that the other writes");
-        let done = needed(oracle(Holds::Own), &launches);
+        let done = needed(oracle(RetainedLines::Own), &launches);
         assert_eq!(done[1], (vec![], vec![0, 1]), "neither keeps a line of the other's");
-        let nothing = needed(oracle(Holds::Nothing), &launches);
+        let nothing = needed(oracle(RetainedLines::Nothing), &launches);
         assert!(nothing.iter().all(|needed| *needed == (vec![], vec![])));
     }
 
@@ -203,7 +203,7 @@ mod tests {
             vec![by(host, (2, 3), (2, 3))],
             vec![by(0, (2, 3), (0, 0))],
         ];
-        let done = needed(oracle(Holds::Own), &launches);
+        let done = needed(oracle(RetainedLines::Own), &launches);
         assert_eq!(done, [(vec![], vec![]), (vec![], vec![0]), (vec![], vec![]), (vec![0], vec![]), (vec![], vec![])]);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tombolo_machine::MachineConfig;
-use tombolo_model::command_processor::Wait;
+use tombolo_model::command_processor::CommandWait;
 use tombolo_model::copy_engine::CopyStats;
 use tombolo_model::driver::PagingStats;
 use tombolo_types::Ps;
@@ -65,8 +65,8 @@ pub struct CopiesRecord {
 
 impl CopiesRecord {
     /// Sums the copy engines' counters; the exposed time is the sum over all waits around commands.
-    pub(crate) fn new<'a>(engines: impl Iterator<Item = &'a CopyStats>, waits: &[Wait]) -> CopiesRecord {
-        let exposed = waits.iter().fold(Ps::ZERO, |sum, Wait { time, .. }| sum + (time.end - time.start));
+    pub(crate) fn new<'a>(engines: impl Iterator<Item = &'a CopyStats>, waits: &[CommandWait]) -> CopiesRecord {
+        let exposed = waits.iter().fold(Ps::ZERO, |sum, CommandWait { time, .. }| sum + (time.end - time.start));
         let zero = CopiesRecord { exposed_s: exposed.seconds(), ..CopiesRecord::default() };
         engines.fold(zero, |sum, engine| CopiesRecord {
             calls: sum.calls + engine.calls,

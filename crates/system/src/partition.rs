@@ -2,23 +2,23 @@
 //! modules.
 
 use std::sync::Arc;
-use tombolo_design::Built;
+use tombolo_design::ModelInput;
 use tombolo_engine::{Event, Outbox, Partition};
-use tombolo_model::apart::{SlicesApart, SmsApart};
-use tombolo_model::below::Below;
+use tombolo_model::address_map::AddressMap;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::convert;
 use tombolo_model::driver::Driver;
 use tombolo_model::fabric::Fabric;
-use tombolo_model::gpu_way::GpuWay;
-use tombolo_model::layout::{Layout, Place, Unit};
-use tombolo_model::map::Map;
+use tombolo_model::gpu_port::GpuPort;
+use tombolo_model::l2_backend::L2Design;
+use tombolo_model::layout::{ComponentKind, ComponentLayout, Unit};
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
-use tombolo_model::stats::{Digest, Mark};
+use tombolo_model::partitioning::{SlicePartition, SmPartition};
+use tombolo_model::stats::{ComponentMark, Digest};
 use tombolo_model::transfer::Transfers;
-use tombolo_model::turning_link::Way;
-use tombolo_model::watch::{Contents, Watch};
+use tombolo_model::turning_link::Direction;
+use tombolo_model::value_probe::{Contents, ValueProbe};
 use tombolo_types::{GpuId, ModuleId};
 
 /// Components outside the modules.
@@ -30,59 +30,59 @@ pub struct Hub<C, D: Contents> {
     /// Serves faults, and performs the schedule's page movements.
     pub driver: Driver,
     protocol: C,
-    map: Map,
-    pub(crate) watch: D::Watch,
+    map: AddressMap,
+    pub(crate) watch: D::Probe,
     transfers: Transfers<D>,
 }
 
-impl<C: Below<D>, D: Contents> Hub<C, D> {
+impl<C: L2Design<D>, D: Contents> Hub<C, D> {
     /// Creates a hub from its components.
     pub fn new(
         fabric: Fabric<D>,
         command_processor: CommandProcessor,
         driver: Driver,
-        (protocol, map): (C, Map),
-        (watch, transfers): (D::Watch, Transfers<D>),
+        (protocol, map): (C, AddressMap),
+        (watch, transfers): (D::Probe, Transfers<D>),
     ) -> Hub<C, D> {
         Hub { fabric, command_processor, driver, protocol, map, watch, transfers }
     }
 
     /// Handles an event for one component in the hub.
-    fn handle(&mut self, place: Place, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
-        self.watch.beside(event.time, place, &event.message);
+    fn handle(&mut self, place: ComponentKind, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
+        self.watch.hub_event(event.time, place, &event.message);
         match place {
-            Place::Switch => match event.message {
+            ComponentKind::Switch => match event.message {
                 Message::Cross { route, packet } => self.fabric.cross(route, packet, out),
                 Message::Link(event) => self.fabric.handle(event, out),
                 other => panic!("the switch got {other:?}"),
             },
-            Place::Driver => self.driver.handle(event.message, out),
-            Place::CommandProcessor => {
+            ComponentKind::Driver => self.driver.handle(event.message, out),
+            ComponentKind::CommandProcessor => {
                 let beside = ((&self.protocol, &self.map), (&self.watch, &self.transfers));
                 self.command_processor.handle(event.message, beside.0, beside.1, out);
             }
-            Place::Module(..) | Place::Way(..) => panic!("the hub got an event of {place:?}"),
+            ComponentKind::Module(..) | ComponentKind::GpuPort(..) => panic!("the hub got an event of {place:?}"),
         }
     }
 }
 
 /// The machine's hub, found in its partitions.
-pub(crate) fn hub<C: Below<D>, D: Contents>(parts: &[MachinePart<C, D>]) -> &Hub<C, D> {
+pub(crate) fn hub<C: L2Design<D>, D: Contents>(parts: &[MachinePart<C, D>]) -> &Hub<C, D> {
     parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub")
 }
 
 /// Components split off from a module into a separate partition.
-pub enum SplitComponents<C: Below<D>, D: Contents> {
+pub enum SplitComponents<C: L2Design<D>, D: Contents> {
     /// SMs.
-    Sms(Box<SmsApart<C, D>>),
+    Sms(Box<SmPartition<C, D>>),
     /// Groups of slices.
-    Slices(Box<SlicesApart<C, D>>),
+    Slices(Box<SlicePartition<C, D>>),
 }
 
 /// A partition: neighbouring modules, GPU ports or the hub, or all three; or components split off from a module.
-pub struct MachinePart<C: Below<D>, D: Contents> {
+pub struct MachinePart<C: L2Design<D>, D: Contents> {
     /// Kind and digest mark for each component in the machine, indexed by component id.
-    places: Arc<[(Place, Mark)]>,
+    places: Arc<[(ComponentKind, ComponentMark)]>,
     /// Id of the first module in the partition.
     pub(crate) first: u8,
     /// The partition's modules, in ascending order from `first`.
@@ -90,10 +90,10 @@ pub struct MachinePart<C: Below<D>, D: Contents> {
     /// Components split off from their module into this partition.
     pub(crate) apart: Option<SplitComponents<C, D>>,
     /// Index of the first GPU port in the partition, numbered by [`way_index`].
-    pub(crate) first_way: usize,
-    /// The partition's GPU ports, by GPU and [`Way`], in ascending order from `first_way`.
-    pub ways: Vec<GpuWay>,
-    watch: D::Watch,
+    pub(crate) first_port: usize,
+    /// The partition's GPU ports, by GPU and [`Direction`], in ascending order from `first_way`.
+    pub ports: Vec<GpuPort>,
+    watch: D::Probe,
     /// The hub; present in exactly one partition.
     pub hub: Option<Hub<C, D>>,
     /// Digest over all events handled in this partition.
@@ -102,7 +102,7 @@ pub struct MachinePart<C: Below<D>, D: Contents> {
     hints: bool,
 }
 
-impl<C: Below<D>, D: Contents> Partition for MachinePart<C, D> {
+impl<C: L2Design<D>, D: Contents> Partition for MachinePart<C, D> {
     type Message = Message<D>;
 
     #[inline]
@@ -113,7 +113,7 @@ impl<C: Below<D>, D: Contents> Partition for MachinePart<C, D> {
             self.digest.event(event.time, mark);
         }
         match place {
-            Place::Module(module, unit) => match (&mut self.apart, unit) {
+            ComponentKind::Module(module, unit) => match (&mut self.apart, unit) {
                 (Some(SplitComponents::Sms(sms)), Unit::Sm(sm)) => sms.handle(sm, event, out),
                 (Some(SplitComponents::Slices(slices)), Unit::Slice(slice)) => slices.handle(slice, event, out),
                 _ => {
@@ -121,16 +121,16 @@ impl<C: Below<D>, D: Contents> Partition for MachinePart<C, D> {
                     self.modules[index].handle(unit, event, out);
                 }
             },
-            Place::Way(gpu, way) => {
-                self.watch.beside(event.time, place, &event.message);
+            ComponentKind::GpuPort(gpu, direction) => {
+                self.watch.hub_event(event.time, place, &event.message);
                 match event.message {
                     Message::Cross { route, packet } => {
-                        self.ways[way_index(gpu, way) - self.first_way].cross(route, packet, out);
+                        self.ports[port_index(gpu, direction) - self.first_port].cross(route, packet, out);
                     }
                     other => panic!("a way of {gpu} got {other:?}"),
                 }
             }
-            Place::Switch | Place::Driver | Place::CommandProcessor => {
+            ComponentKind::Switch | ComponentKind::Driver | ComponentKind::CommandProcessor => {
                 let hub = self.hub.as_mut().expect("events of the hub's components go to its partition");
                 hub.handle(place, event, out);
             }
@@ -144,7 +144,7 @@ impl<C: Below<D>, D: Contents> Partition for MachinePart<C, D> {
 
     #[inline]
     fn prefetch(&self, event: &Event<Message<D>>) {
-        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
+        if let (ComponentKind::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
             match (&self.apart, unit) {
                 (Some(SplitComponents::Sms(sms)), Unit::Sm(sm)) => sms.prefetch(sm, &event.message),
                 (Some(SplitComponents::Slices(slices)), Unit::Slice(slice)) => slices.prefetch(slice, &event.message),
@@ -155,7 +155,7 @@ impl<C: Below<D>, D: Contents> Partition for MachinePart<C, D> {
 
     #[inline]
     fn prefetch_found(&self, event: &Event<Message<D>>) {
-        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
+        if let (ComponentKind::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
             match (&self.apart, unit) {
                 (Some(SplitComponents::Sms(sms)), Unit::Sm(sm)) => sms.prefetch_found(sm, &event.message),
                 (Some(SplitComponents::Slices(slices)), Unit::Slice(slice)) => {
@@ -167,16 +167,20 @@ impl<C: Below<D>, D: Contents> Partition for MachinePart<C, D> {
     }
 }
 
-impl<C: Below<D>, D: Contents> MachinePart<C, D> {
+impl<C: L2Design<D>, D: Contents> MachinePart<C, D> {
     /// An empty partition.
-    pub(crate) fn new(places: Arc<[(Place, Mark)]>, watch: D::Watch, hints: bool) -> MachinePart<C, D> {
+    pub(crate) fn new(
+        places: Arc<[(ComponentKind, ComponentMark)]>,
+        watch: D::Probe,
+        hints: bool,
+    ) -> MachinePart<C, D> {
         MachinePart {
             places,
             first: 0,
             modules: Vec::new(),
             apart: None,
-            first_way: 0,
-            ways: Vec::new(),
+            first_port: 0,
+            ports: Vec::new(),
             watch,
             hub: None,
             digest: Digest::default(),
@@ -191,17 +195,17 @@ impl<C: Below<D>, D: Contents> MachinePart<C, D> {
 }
 
 /// Index for a GPU's port in direction `way`, among the ports of all GPUs.
-pub(crate) fn way_index(gpu: GpuId, way: Way) -> usize {
-    2 * usize::from(gpu.0) + way as usize
+pub(crate) fn port_index(gpu: GpuId, direction: Direction) -> usize {
+    2 * usize::from(gpu.0) + direction as usize
 }
 
 /// Returns split-off components to their modules. The digests stay in their partitions.
-pub fn join<C: Below<D>, D: Contents>(parts: &mut [MachinePart<C, D>]) {
+pub fn join<C: L2Design<D>, D: Contents>(parts: &mut [MachinePart<C, D>]) {
     let mut module = 0;
     for index in 0..parts.len() {
         match parts[index].apart.take() {
-            Some(SplitComponents::Sms(sms)) => parts[module].modules[0].take_sms(*sms),
-            Some(SplitComponents::Slices(slices)) => parts[module].modules[0].take_slices(*slices),
+            Some(SplitComponents::Sms(sms)) => parts[module].modules[0].rejoin_sms(*sms),
+            Some(SplitComponents::Slices(slices)) => parts[module].modules[0].rejoin_slices(*slices),
             None if parts[index].modules.is_empty() => {}
             None => module = index,
         }
@@ -209,14 +213,14 @@ pub fn join<C: Below<D>, D: Contents>(parts: &mut [MachinePart<C, D>]) {
 }
 
 /// The numbering of a machine's components.
-pub fn layout(built: &Built) -> Layout {
+pub fn layout(built: &ModelInput) -> ComponentLayout {
     let machine = &built.machine;
     let host = machine.coherent_host().filter(|_| built.host);
-    Layout {
+    ComponentLayout {
         modules: machine.topology.modules() as u8,
         host: host.is_some(),
         sms: machine.topology.sms_per_module,
         slices: host.map_or(0, |host| host.directory.controllers).max(machine.l2.slices),
-        ways: convert::ways(machine, host.is_some(), built.turning.is_some()),
+        gpu_ports: convert::gpu_ports(machine, host.is_some(), built.turning.is_some()),
     }
 }

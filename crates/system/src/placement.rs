@@ -15,7 +15,7 @@ use crate::survey::{Reader, survey};
 use crate::uses::UseFinder;
 use std::sync::Arc;
 use tombolo_design::placement::{CopiedFromHost, Inputs, Ranges, UnifiedMemory};
-use tombolo_design::scheduling::Shape;
+use tombolo_design::scheduling::MachineShape;
 use tombolo_design::{DesignConfig, Placement};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
@@ -32,7 +32,7 @@ pub(crate) fn touched(
     program: &dyn Program,
 ) -> Result<Vec<Page>, StreamError> {
     let mut first = FirstTouch::new(TouchOrder::of(machine, design, program));
-    survey(program, design.scheduling.cut(), Shape::of(machine), &mut [&mut first])?;
+    survey(program, design.scheduling.cut(), MachineShape::of(machine), &mut [&mut first])?;
     let mut pages: Vec<Page> = first.touches().into_iter().map(|(page, _)| page).collect();
     pages.sort_unstable();
     Ok(pages)
@@ -62,7 +62,7 @@ pub fn place_beside(
 ) -> Result<Arc<PageTable>, StreamError> {
     let modules = machine.topology.modules() as u8;
     let lines_per_page = machine.page_bytes / machine.line.bytes();
-    let shape = Shape::of(machine);
+    let shape = MachineShape::of(machine);
     let order = || TouchOrder::of(machine, design, program);
     let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), shape, readers);
     let beside = |one: &mut dyn Reader, readers: &mut [&mut dyn Reader]| {
@@ -76,7 +76,7 @@ pub fn place_beside(
         Placement::FirstTouch(_)
         | Placement::UnifiedMemory(UnifiedMemory { host: false, .. })
         | Placement::RemoteDemandLoads(_)
-        | Placement::Published(_) => {
+        | Placement::PublishedPages(_) => {
             let mut first = FirstTouch::new(order());
             beside(&mut first, readers)?;
             first.pages()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_machine::MachineConfig;
 use tombolo_model::driver::Driver;
-use tombolo_model::publisher::{Drained, PublicationStats};
+use tombolo_model::publisher::{DrainCause, PublicationStats};
 
 /// Lookups in subscribers' TLBs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ impl PublicationRecord {
             tlb.hits += stats.hits + stats.joins;
             useless += publisher.useless_bytes;
         }
-        let drained = |cause: Drained| sum.drains[cause as usize];
+        let drained = |cause: DrainCause| sum.drains[cause as usize];
         let pages = driver.holders();
         let held = (1..).zip(&pages[1..]).filter(|(_, pages)| **pages > 0);
         Some(PublicationRecord {
@@ -96,10 +96,10 @@ impl PublicationRecord {
             unwritten_bytes: sum.unwritten_bytes,
             republished_lines: sum.republished_lines,
             drains: DrainsRecord {
-                watermark: drained(Drained::Watermark),
-                release: drained(Drained::Release),
-                load: drained(Drained::Load),
-                atomic: drained(Drained::Atomic),
+                watermark: drained(DrainCause::Watermark),
+                release: drained(DrainCause::Release),
+                load: drained(DrainCause::Load),
+                atomic: drained(DrainCause::Atomic),
             },
             tlb,
             forwards: sum.forwards,

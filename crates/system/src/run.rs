@@ -18,35 +18,35 @@ use crate::subscribed::subscribed;
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use std::time::Instant;
-use tombolo_design::elision::Decider;
+use tombolo_design::elision::ElisionChoice;
 use tombolo_design::placement::Sharing;
-use tombolo_design::{Built, DesignConfig, Unfit};
-use tombolo_engine::{Engine, HORIZON, Spare};
+use tombolo_design::{BuildError, DesignConfig, ModelInput};
+use tombolo_engine::{Engine, HORIZON, ThreadPool};
 use tombolo_machine::MachineConfig;
-use tombolo_model::below::Below;
-use tombolo_model::block::Blocks;
+use tombolo_model::address_map::AddressMap;
+use tombolo_model::block::BlockDesign;
 use tombolo_model::boundaries::{Boundaries, Extents};
-use tombolo_model::cargo::Cargo;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::convert::{self, host_machine};
 use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
-use tombolo_model::gpu_way::GpuWay;
-use tombolo_model::map::Map;
+use tombolo_model::gpu_port::GpuPort;
+use tombolo_model::l2_backend::L2Design;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
+use tombolo_model::module_config::ModuleConfig;
+use tombolo_model::packet_size::PacketSizes;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::schedule::Schedule;
-use tombolo_model::site::Site;
+use tombolo_model::sideband::Sideband;
 use tombolo_model::transfer::Transfers;
+use tombolo_model::unloaded_latency::UnloadedLatencies;
+use tombolo_model::value_probe::Contents;
 use tombolo_model::view::View;
-use tombolo_model::watch::Contents;
-use tombolo_model::weight::Weights;
-use tombolo_model::wires::Wires;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
+use tombolo_protocol::client_home::Nodes;
 use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
-use tombolo_protocol::nodes::Nodes;
-use tombolo_protocol::options::Options;
+use tombolo_protocol::options::ProtocolOptions;
 use tombolo_protocol::paging::BrokenPaging;
 use tombolo_protocol::publication::BrokenPublication;
 use tombolo_protocol::topology::ModuleSet;
@@ -144,7 +144,7 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_with_spare(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> {
+pub fn run_with_spare(spec: &RunSpec, spare: &ThreadPool) -> Result<RunRecord, RunError> {
     Ok(dispatch::<()>(spec, RunOptions { spare: Some(spare), ..RunOptions::default() }, &())?.record)
 }
 
@@ -205,14 +205,14 @@ fn checked(spec: &RunSpec, broken: BrokenRules) -> Result<RunRecord, RunError> {
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
-/// Runs a program with line contents chosen by the caller, and reports events to `watch`. `broken`: a rule broken on
+/// Runs a program with line contents chosen by the caller, and reports events to `probe`. `broken`: a rule broken on
 /// purpose.
 ///
 /// # Errors
 /// See [`RunError`].
 pub fn run_watched<D: Contents>(
     spec: &RunSpec,
-    watch: &D::Watch,
+    watch: &D::Probe,
     broken: impl Into<BrokenRules>,
 ) -> Result<RunRecord, RunError> {
     Ok(dispatch::<D>(spec, RunOptions { broken: broken.into(), ..RunOptions::default() }, watch)?.record)
@@ -283,7 +283,7 @@ struct RunOptions<'a> {
     /// True if load latencies are tracked.
     follows: bool,
     /// Threads that may join a run started on the calling thread.
-    spare: Option<&'a Spare>,
+    spare: Option<&'a ThreadPool>,
 }
 
 /// Results of a run.
@@ -296,7 +296,7 @@ struct RunOutput {
 }
 
 /// Selects the protocol and runs the simulation with it.
-fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Watch) -> Result<RunOutput, RunError> {
+fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Probe) -> Result<RunOutput, RunError> {
     fit::check(spec)?;
     start::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
@@ -304,7 +304,7 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Watc
     if let Some(publishes) = &mut built.sharing.publishes {
         publishes.rules.broken = extras.broken.publication;
     }
-    let elides = matches!(built.boundaries, Decider::Table { .. });
+    let elides = matches!(built.boundaries, ElisionChoice::Table { .. });
     let known = if elides || extras.logs { Some(ProgramUses::find(spec)?) } else { None };
     let pages = match (&known, &spec.pages) {
         (Some(known), _) => Arc::clone(known.pages()),
@@ -321,37 +321,37 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Watc
 }
 
 /// Adds the broken rules to the protocol's options.
-fn broken(options: Options, BrokenRules { rule, nmoesi, transfer, .. }: BrokenRules) -> Options {
+fn broken(options: ProtocolOptions, BrokenRules { rule, nmoesi, transfer, .. }: BrokenRules) -> ProtocolOptions {
     let nmoesi = NmoesiOptions { broken: nmoesi, ..options.nmoesi };
-    Options { broken_rule: rule, broken_transfer: transfer, nmoesi, ..options }
+    ProtocolOptions { broken_rule: rule, broken_transfer: transfer, nmoesi, ..options }
 }
 
 impl RunError {
     /// Explains the mismatch between the design of `spec` and its machine.
-    fn of(spec: &RunSpec, unfit: &Unfit) -> RunError {
+    fn of(spec: &RunSpec, unfit: &BuildError) -> RunError {
         let (design, machine) = (&spec.design.name, &spec.machine.name);
         match unfit {
-            Unfit::Links(reason) => RunError::Links { design: design.clone(), machine: machine.clone(), reason },
-            Unfit::Pages => RunError::DoesNotFit(format!(
+            BuildError::Links(reason) => RunError::Links { design: design.clone(), machine: machine.clone(), reason },
+            BuildError::Pages => RunError::DoesNotFit(format!(
                 "design {design} moves memory of GPUs of one module each, and those of machine {machine} have several"
             )),
-            Unfit::Host => RunError::DoesNotFit(format!(
+            BuildError::Host => RunError::DoesNotFit(format!(
                 "design {design} uses the memory of a host, and machine {machine} has no host: {HOST_SECTIONS}"
             )),
-            Unfit::HostIds { modules } => RunError::DoesNotFit(format!(
+            BuildError::HostIds { modules } => RunError::DoesNotFit(format!(
                 "design {design} makes the host one module more, and machine {machine} of {modules} modules has no ids left for it and its parts"
             )),
-            Unfit::Stack => RunError::DoesNotFit(format!(
+            BuildError::Stack => RunError::DoesNotFit(format!(
                 "design {design} caches blocks of host memory in GPU memories, and those of machine {machine} have no directory: [stack]"
             )),
-            Unfit::Interleave => RunError::DoesNotFit(format!(
+            BuildError::Interleave => RunError::DoesNotFit(format!(
                 "design {design} cuts a block evenly where stack.interleave_bytes is less than stack.block_bytes: machine {machine} has slices, or \
                  host directories, whose number is no power of two"
             )),
-            Unfit::Blocks => RunError::DoesNotFit(format!(
+            BuildError::Blocks => RunError::DoesNotFit(format!(
                 "design {design} caches blocks of host memory by GPUs of one module each, and those of machine {machine} have several"
             )),
-            Unfit::Directory { most, modules } => RunError::DoesNotFit(format!(
+            BuildError::Directory { most, modules } => RunError::DoesNotFit(format!(
                 "design {design}: a directory entry names at most {most} modules, machine {machine} has {modules}"
             )),
         }
@@ -361,7 +361,7 @@ impl RunError {
 /// A run without its protocol.
 struct Simulation<'a, D: Contents> {
     spec: &'a RunSpec,
-    built: Built,
+    built: ModelInput,
     pages: Arc<PageTable>,
     boundaries: Boundaries,
     /// Array uses and pages in the program, if boundaries are logged.
@@ -369,7 +369,7 @@ struct Simulation<'a, D: Contents> {
     scheduled: ScheduleWithNotes,
     subscribed: Vec<(Page, ModuleSet)>,
     extras: RunOptions<'a>,
-    watch: &'a D::Watch,
+    watch: &'a D::Probe,
 }
 
 impl<D: Contents> Visitor for Simulation<'_, D> {
@@ -380,12 +380,12 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     }
 
     fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output {
-        self.simulate(Blocks(protocol))
+        self.simulate(BlockDesign(protocol))
     }
 }
 
 impl<D: Contents> Simulation<'_, D> {
-    fn simulate<C: Below<D>>(self, protocol: C) -> Result<RunOutput, RunError> {
+    fn simulate<C: L2Design<D>>(self, protocol: C) -> Result<RunOutput, RunError> {
         let Simulation { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&built);
@@ -433,20 +433,20 @@ impl<D: Contents> Simulation<'_, D> {
 
 /// Data common to all modules.
 struct ModuleInputs<'a, D: Contents> {
-    map: &'a Map,
+    map: &'a AddressMap,
     /// True if load latencies are tracked.
     follows: bool,
     extents: &'a Extents,
     schedule: &'a Arc<Schedule>,
     driver: &'a Driver,
-    watch: &'a D::Watch,
+    watch: &'a D::Probe,
     transfers: &'a Transfers<D>,
 }
 
 /// Components outside the modules.
 struct HubParts<D: Contents> {
     fabric: Fabric<D>,
-    ways: Vec<GpuWay>,
+    ways: Vec<GpuPort>,
     boundaries: Boundaries,
     driver: Driver,
     schedule: Arc<Schedule>,
@@ -455,7 +455,7 @@ struct HubParts<D: Contents> {
 
 /// The driver, idle.
 fn driver(
-    built: &Built,
+    built: &ModelInput,
     pages: &Arc<PageTable>,
     schedule: &Arc<Schedule>,
     subscribed: Vec<(Page, ModuleSet)>,
@@ -467,8 +467,8 @@ fn driver(
 }
 
 /// The address map. If the protocol manages blocks, each block belongs to one slice.
-fn map(built: &Built, machine: &MachineConfig, pages: Arc<PageTable>) -> Map {
-    let map = Map::new(machine, pages);
+fn map(built: &ModelInput, machine: &MachineConfig, pages: Arc<PageTable>) -> AddressMap {
+    let map = AddressMap::new(machine, pages);
     match &machine.stack {
         Some(stack) if built.blocks => map.interleaved(stack.interleave() / machine.line.bytes()),
         Some(_) | None => map,
@@ -476,49 +476,49 @@ fn map(built: &Built, machine: &MachineConfig, pages: Arc<PageTable>) -> Map {
 }
 
 /// The modules, idle; a coherent host's module comes after the GPU modules.
-fn modules<C: Below<D>, D: Contents>(
+fn modules<C: L2Design<D>, D: Contents>(
     spec: &RunSpec,
-    built: &Built,
+    built: &ModelInput,
     protocol: C,
     shared: &ModuleInputs<'_, D>,
 ) -> Vec<Module<C, D>> {
     let layout = layout(built);
-    let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
+    let (sharing, cargo, between) = (&built.sharing, Sideband::default(), C::SharedBySlices::default());
     let host_machine = host_machine(&built.machine).map(Arc::new);
     let hints = hints::are_useful(&built.machine);
-    let wires = shared.follows.then(|| Arc::new(Wires::new(built, layout)));
+    let wires = shared.follows.then(|| Arc::new(UnloadedLatencies::new(built, layout)));
     let module = |module| {
         let is_host = layout.host() == Some(module);
         let machine = match &host_machine {
             Some(machine) if is_host => Arc::clone(machine),
             Some(_) | None => Arc::clone(&built.machine),
         };
-        let mut map = if is_host { shared.map.clone().of_host() } else { shared.map.clone() };
+        let mut map = if is_host { shared.map.clone().for_host() } else { shared.map.clone() };
         if is_host && sharing.copies_with_host() {
-            map = map.apart(module);
+            map = map.all_local(module);
         }
         if sharing.moves() {
-            map = map.seen(View::new(module, layout.all_modules(), sharing.paging));
+            map = map.with_view(View::new(module, layout.all_modules(), sharing.paging));
             for (page, residence) in shared.driver.displaced() {
                 map.map(page, residence.mapping(module));
             }
         }
-        let site = Site {
+        let site = ModuleConfig {
             module,
             protocol,
             routing: protocol.routing(),
             layout,
             map,
             hints,
-            weights: Weights::new(&machine),
+            packet_sizes: PacketSizes::new(&machine),
             tlb_banks: convert::tlb_banks(&machine),
-            wires: wires.clone(),
+            unloaded_latencies: wires.clone(),
             machine,
-            watch: shared.watch.clone(),
+            probe: shared.watch.clone(),
             extents: shared.extents.clone(),
             schedule: Arc::clone(shared.schedule),
             paging: sharing.paging,
-            cargo: cargo.clone(),
+            sideband: cargo.clone(),
             transfers: shared.transfers.clone(),
         };
         Module::new(site, built, Arc::clone(&spec.program), &between)
@@ -527,7 +527,7 @@ fn modules<C: Below<D>, D: Contents>(
 }
 
 /// Fills the memory-side caches with resident lines.
-fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[ResidentLines]) {
+fn warm<C: L2Design<D>, D: Contents>(modules: &mut [Module<C, D>], map: &AddressMap, resident: &[ResidentLines]) {
     for &ResidentLines { first, lines, dirty } in resident {
         for line in (first.0..first.0 + lines).map(Line) {
             modules[usize::from(map.home(ModuleId(0), line).0)].warm(line, dirty);
@@ -535,12 +535,12 @@ fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resid
     }
 }
 
-fn build<C: Below<D>, D: Contents>(
+fn build<C: L2Design<D>, D: Contents>(
     spec: &RunSpec,
-    built: &Built,
+    built: &ModelInput,
     HubParts { fabric, ways, boundaries, driver, schedule, transfers }: HubParts<D>,
-    (protocol, watch): (C, &D::Watch),
-    map: &Map,
+    (protocol, watch): (C, &D::Probe),
+    map: &AddressMap,
     (modules, threads): (Vec<Module<C, D>>, usize),
 ) -> Engine<MachinePart<C, D>> {
     let (machine, turns) = (&built.machine, built.turning.is_some());

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::CtaDistribution;
 use tombolo_design::write_policy::WritePolicy;
 use tombolo_machine::MachineConfig;
 use tombolo_model::residency::residency;
@@ -14,8 +14,8 @@ use tombolo_workload::record::Sample;
 /// every SM counts as a single CTA; a run refuses this kernel.
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
     let blocks = match design.scheduling.cut() {
-        CtaCut::Contiguous | CtaCut::Program => machine.topology.modules() as u64,
-        CtaCut::Interleaved { .. } => 1,
+        CtaDistribution::Contiguous | CtaDistribution::Program => machine.topology.modules() as u64,
+        CtaDistribution::Interleaved { .. } => 1,
     };
     let held_back = match design.l2_write {
         WritePolicy::Back(_) => {

@@ -26,9 +26,9 @@ use reduced_program::ReducedProgram;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, Elision, Placement};
-use tombolo_engine::Spare;
+use tombolo_engine::ThreadPool;
 use tombolo_model::page_table::PageTable;
-use tombolo_types::On;
+use tombolo_types::LaunchDevices;
 use tombolo_types::stream::{Command, Program};
 
 /// Largest accepted error, as a share of the time. Source: assumed: about half the typical difference between designs
@@ -119,7 +119,7 @@ impl TimeEstimate {
 pub fn run_sampled(
     spec: &RunSpec,
     demands: Option<&KernelDemands>,
-    spare: Option<&Spare>,
+    spare: Option<&ThreadPool>,
 ) -> Result<RunRecord, RunError> {
     let reason = match SampleSetup::of(spec, demands)? {
         Ok(choice) => match choice.record(spec, spare)? {
@@ -149,7 +149,7 @@ pub fn sampling_refusal(spec: &RunSpec, demands: Option<&KernelDemands>) -> Resu
     Ok(SampleSetup::of(spec, demands)?.err())
 }
 
-fn simulate(spec: &RunSpec, spare: Option<&Spare>) -> Result<RunRecord, RunError> {
+fn simulate(spec: &RunSpec, spare: Option<&ThreadPool>) -> Result<RunRecord, RunError> {
     spare.map_or_else(|| run(spec), |spare| run_with_spare(spec, spare))
 }
 
@@ -172,7 +172,9 @@ fn refused(design: &DesignConfig, program: &dyn Program) -> Option<&'static str>
     let mut streams = None;
     for command in &commands[first..=last] {
         match *command {
-            Command::Launch { stream, on, .. } if on != On::All || *streams.get_or_insert(stream) != stream => {
+            Command::Launch { stream, on, .. }
+                if on != LaunchDevices::All || *streams.get_or_insert(stream) != stream =>
+            {
                 return Some("launches run side by side, or on parts of the machine");
             }
             // The host waits for the copy: its duration does not depend on earlier launches.
@@ -216,7 +218,7 @@ impl SampleSetup {
     }
 
     /// The sample's record, or the reason for which the sample is too inaccurate.
-    fn record(self, spec: &RunSpec, spare: Option<&Spare>) -> Result<Result<RunRecord, String>, RunError> {
+    fn record(self, spec: &RunSpec, spare: Option<&ThreadPool>) -> Result<Result<RunRecord, String>, RunError> {
         let pages = match &spec.pages {
             Some(pages) => Arc::clone(pages),
             None => place(&spec.machine, &spec.design, &*spec.program)?,
@@ -228,7 +230,7 @@ impl SampleSetup {
 /// A program to be sampled.
 struct Sampler<'a> {
     spec: &'a RunSpec,
-    spare: Option<&'a Spare>,
+    spare: Option<&'a ThreadPool>,
     pages: Arc<PageTable>,
     plan: SamplingPlan,
     population: Population,

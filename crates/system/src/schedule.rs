@@ -4,10 +4,10 @@ use crate::movement::{HostCopier, Movement as ProgramMovement};
 use crate::placement::TouchOrder;
 use crate::run::RunSpec;
 use std::sync::Arc;
-use tombolo_design::placement::{Copied, HostCopies, Movement, Sharing, Subscriptions};
+use tombolo_design::placement::{CopyContents, HostCopies, Movement, Sharing, Subscriptions};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
-use tombolo_model::schedule::{Around, Schedule};
+use tombolo_model::schedule::{CommandTasks, Schedule};
 use tombolo_types::stream::{Command, Program, StreamError};
 use tombolo_types::{ModuleId, Ps};
 
@@ -43,7 +43,7 @@ pub(crate) fn scheduled(
     let first_iteration = if is_cut { moved.first_iteration(program) } else { None };
     let (schedule, notes) = match sharing.movement {
         Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),
-        Movement::Copies { copied: copied @ (Copied::Hull | Copied::Needed), overlap } => {
+        Movement::Copies { copied: copied @ (CopyContents::Hull | CopyContents::Needed), overlap } => {
             let (schedule, notes) = moved.with_joining_distance(lines_of_a_call(machine)).copies(program, copied);
             (Schedule { overlaps: overlap, ..schedule }, notes)
         }
@@ -56,7 +56,7 @@ pub(crate) fn scheduled(
         Movement::Placed
         | Movement::Faults
         | Movement::Hints { prefetch: false }
-        | Movement::Copies { copied: Copied::Nothing, .. }
+        | Movement::Copies { copied: CopyContents::Nothing, .. }
         | Movement::Published {
             subscriptions: Subscriptions::All | Subscriptions::OnRead | Subscriptions::Manual,
             ..
@@ -69,7 +69,7 @@ pub(crate) fn scheduled(
 fn needs_walk(movement: Movement) -> bool {
     match movement {
         Movement::Hints { prefetch } => prefetch,
-        Movement::Copies { copied, .. } => copied != Copied::Nothing,
+        Movement::Copies { copied, .. } => copied != CopyContents::Nothing,
         Movement::LatestWriter | Movement::HostCopies(_) => true,
         Movement::Published { subscriptions, .. } => subscriptions == Subscriptions::Automatic,
         Movement::Placed | Movement::Faults => false,
@@ -84,13 +84,13 @@ fn tracked(program: &dyn Program, last: Option<usize>) -> (Schedule, Vec<String>
     };
     let commands = program.commands();
     let launches = |commands: &[Command]| commands.iter().filter(|one| matches!(one, Command::Launch { .. })).count();
-    let mut around = vec![Around::default(); commands.len()];
+    let mut around = vec![CommandTasks::default(); commands.len()];
     around[last].stops_tracking = true;
     let (tracked, all) = (launches(&commands[..=last]), launches(commands));
     let note = format!(
         "accesses are tracked in the first {tracked} of {all} launches: every GPU subscribes to every page there"
     );
-    (Schedule { around, ..Schedule::default() }, vec![note])
+    (Schedule { tasks: around, ..Schedule::default() }, vec![note])
 }
 
 /// Lines that a link transfers during the time for a copy call.

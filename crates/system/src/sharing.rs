@@ -8,7 +8,7 @@ use crate::survey::{Reader, SurveyedLaunch, Touch, survey, touches};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tombolo_design::DesignConfig;
-use tombolo_design::scheduling::Shape;
+use tombolo_design::scheduling::MachineShape;
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
@@ -45,7 +45,7 @@ pub fn inter_gpu_sharing(
     pages: &PageTable,
 ) -> Result<SharingRecord, StreamError> {
     let mut tally = SharingTally { machine, pages, record: SharingRecord::default(), uses: FxHashMap::default() };
-    survey(program, design.scheduling.cut(), Shape::of(machine), &mut [&mut tally])?;
+    survey(program, design.scheduling.cut(), MachineShape::of(machine), &mut [&mut tally])?;
     let SharingTally { mut record, uses, .. } = tally;
     record.inter_gpu_loads = uses.values().map(|line| line.loads).sum();
     record.inter_gpu_loads_shared = uses.values().filter(|line| line.shared).map(|line| line.loads).sum();

@@ -9,7 +9,7 @@ use crate::time::{Span, union};
 use serde::{Deserialize, Serialize};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::{CommandProcessor, KernelTime};
-use tombolo_model::pace::Pace;
+use tombolo_model::kernel_stats::LaunchTimes;
 use tombolo_model::stall::{QUEUED, Queue, Stall, StallTimes};
 use tombolo_types::{Clock, Ps};
 
@@ -194,7 +194,7 @@ impl WarpSlots<'_> {
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
         let (mut open, mut ran) = (Vec::new(), Vec::new());
         for (launch, time) in self.processor.kernels().iter().enumerate() {
-            if modules.iter().any(|module| time.on.has(module.id(), modules_per_gpu)) {
+            if modules.iter().any(|module| time.on.contains(module.id(), modules_per_gpu)) {
                 open.push(Span { start: time.start, end: time.end });
                 ran.extend(self.ran(launch));
             }
@@ -209,7 +209,7 @@ impl WarpSlots<'_> {
     /// remaining slots as empty.
     pub(crate) fn of_launch(&self, launch: usize, time: &KernelTime) -> StallRecord {
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
-        let modules = self.modules.iter().filter(|module| time.on.has(module.id(), modules_per_gpu));
+        let modules = self.modules.iter().filter(|module| time.on.contains(module.id(), modules_per_gpu));
         let modules: Vec<&dyn ModuleCounters> = modules.copied().collect();
         let whole = time.end - time.start;
         let boundary = whole - self.ran(launch).map_or(Ps::ZERO, |ran| ran.end - ran.start);
@@ -224,13 +224,13 @@ impl WarpSlots<'_> {
         StallRecord { queued, ..StallRecord::new(times, clock) }
     }
 
-    fn paces(&self, launch: usize) -> impl Iterator<Item = &Pace> {
+    fn paces(&self, launch: usize) -> impl Iterator<Item = &LaunchTimes> {
         self.modules.iter().filter_map(move |module| module.controller().dispatcher().paces().get(launch))
     }
 
     /// Interval in which CTAs from a launch ran anywhere.
     fn ran(&self, launch: usize) -> Option<Span> {
-        let ran = self.paces(launch).filter_map(Pace::ran);
+        let ran = self.paces(launch).filter_map(LaunchTimes::ran);
         let ran = ran.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)));
         ran.map(|(start, end)| Span { start, end })
     }

@@ -5,10 +5,10 @@ use crate::run::{RunError, RunSpec};
 use tombolo_design::Placement;
 use tombolo_design::placement::Movement;
 use tombolo_machine::machine::{DirectoryTracks, HostCopies, TlbStart};
-use tombolo_model::below::Below;
+use tombolo_model::l2_backend::L2Design;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
-use tombolo_model::watch::Contents;
+use tombolo_model::value_probe::Contents;
 use tombolo_types::stream::{Command, Program, StreamError};
 use tombolo_types::{Line, LineSize, Mask, ModuleId, Page};
 
@@ -43,7 +43,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
 ///
 /// # Errors
 /// The recording is damaged.
-pub(crate) fn fill<C: Below<D>, D: Contents>(
+pub(crate) fn fill<C: L2Design<D>, D: Contents>(
     spec: &RunSpec,
     pages: &PageTable,
     modules: &mut [Module<C, D>],

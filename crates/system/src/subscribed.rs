@@ -3,8 +3,8 @@
 use crate::run::{RunError, RunSpec};
 use std::collections::BTreeMap;
 use tombolo_design::Placement;
-use tombolo_design::placement::{Published, Subscriptions};
-use tombolo_design::subscribed::Part;
+use tombolo_design::placement::{PublishedPages, Subscriptions};
+use tombolo_design::subscriptions::ArraySubscription;
 use tombolo_types::{ArrayInfo, ModuleId, ModuleSet, Page};
 
 /// Pages with their subscribers, in ascending order; if several parts name a page, the subscribers are united.
@@ -12,7 +12,8 @@ use tombolo_types::{ArrayInfo, ModuleId, ModuleSet, Page};
 /// # Errors
 /// A part names an array, bytes or a GPU that does not exist.
 pub(crate) fn subscribed(spec: &RunSpec) -> Result<Vec<(Page, ModuleSet)>, RunError> {
-    let Placement::Published(Published { subscriptions: Subscriptions::Manual, by_hand, .. }) = spec.design.placement
+    let Placement::PublishedPages(PublishedPages { subscriptions: Subscriptions::Manual, by_hand, .. }) =
+        spec.design.placement
     else {
         return Ok(Vec::new());
     };
@@ -25,7 +26,7 @@ pub(crate) fn subscribed(spec: &RunSpec) -> Result<Vec<(Page, ModuleSet)>, RunEr
         let (first, last) = ((array.base + bytes.start) / page_bytes, (array.base + bytes.end - 1) / page_bytes);
         for page in first..=last {
             let subscribers = pages.entry(Page(page)).or_default();
-            *subscribers = subscribers.and(modules);
+            *subscribers = subscribers.union(modules);
         }
     }
     Ok(pages.into_iter().collect())
@@ -35,7 +36,7 @@ fn refused(spec: &RunSpec, why: &str) -> RunError {
     RunError::DoesNotFit(format!("design {}, placement.by_hand: {why}", spec.design.name))
 }
 
-fn array<'a>(spec: &'a RunSpec, part: &Part) -> Result<&'a ArrayInfo, RunError> {
+fn array<'a>(spec: &'a RunSpec, part: &ArraySubscription) -> Result<&'a ArrayInfo, RunError> {
     let arrays = spec.program.arrays();
     let Some(array) = arrays.iter().find(|array| array.name == part.array) else {
         let known: Vec<&str> = arrays.iter().map(|array| &*array.name).collect();
@@ -54,7 +55,7 @@ fn array<'a>(spec: &'a RunSpec, part: &Part) -> Result<&'a ArrayInfo, RunError> 
     }
 }
 
-fn modules(spec: &RunSpec, part: &Part) -> Result<ModuleSet, RunError> {
+fn modules(spec: &RunSpec, part: &ArraySubscription) -> Result<ModuleSet, RunError> {
     let gpus = spec.machine.topology.gpus;
     let why = |gpu| refused(spec, &format!("no GPU {gpu}; machine {} has {gpus}", spec.machine.name));
     part.gpus.iter().map(|&gpu| if gpu < gpus { Ok(ModuleId(gpu)) } else { Err(why(gpu)) }).collect()

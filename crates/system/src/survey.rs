@@ -7,9 +7,9 @@
 //! Readers: first touch ([`crate::placement`]), shared loads ([`crate::sharing`]), array uses ([`crate::uses`]), array
 //! sizes ([`crate::arrays`]), data movement between memories ([`crate::movement`]).
 
-use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_types::stream::{Access, Accesses, Command, CtaStream, Op, Program, StreamError};
-use tombolo_types::{Line, ModuleId, On};
+use tombolo_types::{LaunchDevices, Line, ModuleId};
 
 /// A launch visited by the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +19,13 @@ pub struct SurveyedLaunch {
     /// Index of the kernel.
     pub kernel: u32,
     /// Target modules.
-    pub on: On,
+    pub on: LaunchDevices,
 }
 
 impl SurveyedLaunch {
     /// Key that determines each module's work: launches with equal keys do equal work, so that a reader may skip
     /// repeated launches.
-    pub fn kind(&self) -> (u32, On) {
+    pub fn kind(&self) -> (u32, LaunchDevices) {
         (self.kernel, self.on)
     }
 }
@@ -47,8 +47,8 @@ pub trait Reader {
 /// The recording is damaged.
 pub fn survey(
     program: &dyn Program,
-    cut: CtaCut,
-    shape: Shape,
+    cut: CtaDistribution,
+    shape: MachineShape,
     readers: &mut [&mut dyn Reader],
 ) -> Result<(), StreamError> {
     let mut stream = CtaStream::default();
@@ -140,8 +140,13 @@ mod tests {
     fn every_reader_sees_the_launches_it_asks_for_in_canonical_order() {
         let program = DirectedProgram::new(vec![(0..3).map(reading).collect(), (10..12).map(reading).collect()]);
         let (mut all, mut second) = (FirstLines(&[0, 1], Vec::new()), FirstLines(&[1], Vec::new()));
-        survey(&*program, CtaCut::Interleaved { chunk: 1 }, Shape::one_gpu(2), &mut [&mut all, &mut second])
-            .expect("it decodes");
+        survey(
+            &*program,
+            CtaDistribution::Interleaved { chunk: 1 },
+            MachineShape::one_gpu(2),
+            &mut [&mut all, &mut second],
+        )
+        .expect("it decodes");
         assert_eq!(all.1, [(0, 0, 0), (0, 1, 2), (1, 0, 1), (0, 0, 10), (1, 0, 11)]);
         assert_eq!(second.1, [(0, 0, 10), (1, 0, 11)]);
     }

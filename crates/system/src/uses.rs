@@ -6,9 +6,9 @@
 use crate::survey::{Reader, SurveyedLaunch, Touch, touches};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-use tombolo_protocol::elision::{LineSet, Lines, ModuleSet};
+use tombolo_protocol::elision::{LineRange, LineSet, ModuleSet};
 use tombolo_types::stream::{CtaStream, Program};
-use tombolo_types::{Line, ModuleId, On};
+use tombolo_types::{LaunchDevices, Line, ModuleId};
 
 /// Lines that a module reads and writes in a single array during a kernel. An atomic both reads and writes its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct ArrayUse {
 }
 
 /// Each kernel's uses, by kernel and target modules.
-pub type KernelUses = FxHashMap<(u32, On), KernelUse>;
+pub type KernelUses = FxHashMap<(u32, LaunchDevices), KernelUse>;
 
 /// All array accesses by a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct UseFinder {
     arrays: ArrayLines,
     kernels: KernelUses,
     /// The current launch, and the module with the CTAs being visited.
-    at: Option<((u32, On), ModuleId)>,
+    at: Option<((u32, LaunchDevices), ModuleId)>,
     /// Lines read and written by this module, per array.
     marks: Vec<[Marks; 2]>,
 }
@@ -185,7 +185,7 @@ impl Marks {
     /// Returns the marked lines in an array that begins at `first`, and clears all marks.
     fn take(&mut self, first: Line) -> LineSet {
         let used = std::mem::take(&mut self.used);
-        let mut ranges: Vec<Lines> = Vec::new();
+        let mut ranges: Vec<LineRange> = Vec::new();
         for (word, bits) in used.clone().zip(&mut self.words[used]) {
             let mut bits = std::mem::take(bits);
             while bits != 0 {
@@ -195,7 +195,7 @@ impl Marks {
                 let end = Line(start.0 + u64::from(run));
                 match ranges.last_mut() {
                     Some(last) if last.end == start => last.end = end,
-                    Some(_) | None => ranges.push(Lines::new(start, end)),
+                    Some(_) | None => ranges.push(LineRange::new(start, end)),
                 }
                 bits &= !((u64::MAX >> (64 - run)) << skip);
             }
@@ -209,19 +209,19 @@ mod tests {
     use super::*;
     use crate::directed::{CtaBuilder, DirectedProgram};
     use crate::survey::survey;
-    use tombolo_design::scheduling::{CtaCut, Shape};
+    use tombolo_design::scheduling::{CtaDistribution, MachineShape};
     use tombolo_types::Order;
     use tombolo_types::stream::AtomicResult;
 
     fn set(ranges: &[(u64, u64)]) -> LineSet {
-        ranges.iter().map(|&(first, end)| Lines::new(Line(first), Line(end))).collect()
+        ranges.iter().map(|&(first, end)| LineRange::new(Line(first), Line(end))).collect()
     }
 
     fn uses(program: &DirectedProgram) -> Vec<KernelUse> {
         let mut uses = UseFinder::new(program, 2);
-        survey(program, CtaCut::Contiguous, Shape::one_gpu(2), &mut [&mut uses]).expect("it decodes");
+        survey(program, CtaDistribution::Contiguous, MachineShape::one_gpu(2), &mut [&mut uses]).expect("it decodes");
         let uses = uses.finish();
-        (0..program.kernels().len() as u32).map(|kernel| uses[&(kernel, On::All)].clone()).collect()
+        (0..program.kernels().len() as u32).map(|kernel| uses[&(kernel, LaunchDevices::All)].clone()).collect()
     }
 
     #[test]

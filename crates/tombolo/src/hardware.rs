@@ -5,7 +5,7 @@ use crate::output::complain;
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, apply, design};
 use tombolo_machine::error::near;
-use tombolo_machine::{Description, MachineConfig, Scale, machine};
+use tombolo_machine::{Description, MachineConfig, MachineScale, machine};
 
 /// Arguments that select and modify a machine.
 #[derive(clap::Args)]
@@ -19,7 +19,7 @@ pub(crate) struct MachineArguments {
     /// Fraction of the machine and of the workload's input to run, like 1/16 or 0.25: rounded to the nearest with whole
     /// SMs in each module
     #[arg(long = "scale", value_name = "F", default_value = "1", allow_negative_numbers = true)]
-    scale: Scale,
+    scale: MachineScale,
 }
 
 /// Machine and designs to run a workload on.
@@ -82,7 +82,7 @@ impl MachineArguments {
 
 /// Scales `whole` to the scale nearest to `asked` that leaves modules with whole SMs. Prints a note if the two scales
 /// differ.
-pub(crate) fn scaled(asked: Scale, whole: &MachineConfig) -> Result<MachineConfig, CommandFailure> {
+pub(crate) fn scaled(asked: MachineScale, whole: &MachineConfig) -> Result<MachineConfig, CommandFailure> {
     let (sms, name) = (whole.topology.sms_per_module, &whole.name);
     let scale = asked.with_whole_sms([sms]);
     if scale != asked {

@@ -3,7 +3,7 @@
 use crate::failure::CommandFailure;
 use std::path::{MAIN_SEPARATOR, Path};
 use tombolo_experiment::{ExperimentRequest, ScaleChoice, SpecError, Study};
-use tombolo_machine::Scale;
+use tombolo_machine::MachineScale;
 
 /// Builds the study described by `asked`; errors name the command-line flag.
 pub(crate) fn study(asked: &ExperimentRequest, choice: ScaleChoice) -> Result<Study, CommandFailure> {
@@ -29,8 +29,8 @@ fn of_flag(asked: &ExperimentRequest, error: SpecError) -> CommandFailure {
 }
 
 /// Converts a scale to a study's scale choice.
-pub(crate) fn choice(scale: Scale) -> ScaleChoice {
-    if scale == Scale::FULL { ScaleChoice::Paper } else { ScaleChoice::Fixed(scale) }
+pub(crate) fn choice(scale: MachineScale) -> ScaleChoice {
+    if scale == MachineScale::FULL { ScaleChoice::Paper } else { ScaleChoice::Fixed(scale) }
 }
 
 /// True if `path` denotes a folder. Either a folder exists, or nothing exists and the name has no extension, or the

@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value, json};
 use tombolo_machine::spelling::KIND;
-use tombolo_machine::{Described, Form, Key};
+use tombolo_machine::{DescriptionKind, Key, ValueForm};
 
 /// Returns the schema for the files of a kind.
-pub(crate) fn schema<T: Described>() -> Value {
+pub(crate) fn schema<T: DescriptionKind>() -> Value {
     let kind = T::KIND;
     let base = "A preset, or the path of a .toml file from this one's folder, that this file builds on.";
     let mut properties = Map::from_iter([("base".to_owned(), json!({ "type": "string", "description": base }))]);
@@ -62,15 +62,15 @@ fn of_key(key: &Key) -> Value {
     Value::Object(schema)
 }
 
-fn of_form(form: Form) -> Value {
+fn of_form(form: ValueForm) -> Value {
     match form {
-        Form::Any => json!({}),
-        Form::Text => json!({ "type": "string", "minLength": 1 }),
-        Form::Flag => json!({ "type": "boolean" }),
-        Form::Count(most) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
-        Form::Words(words) => json!({ "enum": words }),
-        Form::Fraction => number_or(r"^[0-9]+(\.[0-9]*)?( */ *[0-9]+(\.[0-9]*)?)?$"),
-        Form::Measure { units, cycles, words, .. } => {
+        ValueForm::Any => json!({}),
+        ValueForm::Text => json!({ "type": "string", "minLength": 1 }),
+        ValueForm::Flag => json!({ "type": "boolean" }),
+        ValueForm::Count(most) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
+        ValueForm::Words(words) => json!({ "enum": words }),
+        ValueForm::Fraction => number_or(r"^[0-9]+(\.[0-9]*)?( */ *[0-9]+(\.[0-9]*)?)?$"),
+        ValueForm::Measure { units, cycles, words, .. } => {
             let names: Vec<&str> = units.iter().map(|(name, _)| *name).chain(cycles.iter().copied()).collect();
             let words: String = words.iter().map(|word| format!("|{word}")).collect();
             let pattern = format!(r"^([0-9]+(\.[0-9]*)? *({}){words})$", names.join("|"));

@@ -11,7 +11,7 @@ use crate::time_argument::TimeArgument;
 use std::path::Path;
 use std::process::ExitCode;
 use tombolo_experiment::{ScaleChoice, Shard, Study, StudyOptions, StudyOutcome};
-use tombolo_machine::Scale;
+use tombolo_machine::MachineScale;
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};
 
@@ -49,7 +49,7 @@ fn scale(text: &str) -> Result<ScaleChoice, String> {
         "quick" => Ok(ScaleChoice::Quick),
         "paper" => Ok(ScaleChoice::Paper),
         _ => match text.parse() {
-            Ok(Scale::FULL) => Ok(ScaleChoice::Paper),
+            Ok(MachineScale::FULL) => Ok(ScaleChoice::Paper),
             Ok(scale) => Ok(ScaleChoice::Fixed(scale)),
             Err(error) => Err(tombolo_machine::ConfigError::to_string(&error)),
         },

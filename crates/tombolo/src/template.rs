@@ -3,7 +3,7 @@
 use crate::failure::CommandFailure;
 use serde::Serialize;
 use serde_json::Value;
-use tombolo_machine::{Described, Description, Form, Key, ResolvedValue};
+use tombolo_machine::{Description, DescriptionKind, Key, ResolvedValue, ValueForm};
 use tombolo_workload::bench::TEMPLATE;
 
 /// Line width for comments. Source: the width used in the shipped files.
@@ -11,7 +11,7 @@ const COLUMNS: usize = 120;
 
 /// Returns the text of a file called `name` that builds on the preset `base` without any change. Each key appears in a
 /// comment with its meaning, its allowed values, its default, and the value from the base.
-pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> Result<String, CommandFailure> {
+pub(crate) fn of_described<T: DescriptionKind + Serialize>(name: &str, base: &str) -> Result<String, CommandFailure> {
     let description = Description::<T>::named(base)?;
     let checked = serde_json::to_value(description.check()?).expect("its keys are strings");
     let kind = T::KIND;
@@ -38,7 +38,7 @@ pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> 
 }
 
 /// Returns a section's start: the name, or a comment listing further sections required in the file.
-fn heading<T: Described>(section: &str, is_there: bool) -> String {
+fn heading<T: DescriptionKind>(section: &str, is_there: bool) -> String {
     if section.is_empty() {
         return String::new();
     }
@@ -68,7 +68,7 @@ fn written(value: &ResolvedValue, name: &str, base: &str, checked: &Value) -> St
     }
     match (value.key.form, path.split('.').try_fold(checked, |value, part| value.get(part))) {
         (_, Some(list @ Value::Array(_))) => list.to_string(),
-        (Form::Text | Form::Words(_), _) => quoted(&value.value),
+        (ValueForm::Text | ValueForm::Words(_), _) => quoted(&value.value),
         _ if value.value.parse::<u64>().is_ok() || value.value.parse::<bool>().is_ok() => value.value.clone(),
         _ => quoted(&value.value),
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     /// Parses a text and returns its checked values, without name and description.
-    fn read<T: Described + Serialize>(text: &str) -> Value {
+    fn read<T: DescriptionKind + Serialize>(text: &str) -> Value {
         let checked = Description::<T>::parse("mine", text).and_then(|read| read.check());
         let mut value = serde_json::to_value(checked.unwrap_or_else(|error| panic!("{error}\n{text}"))).expect("JSON");
         for called in ["name", "description"] {
@@ -128,7 +128,7 @@ mod tests {
         value
     }
 
-    fn every_base_is_kept<T: Described + Serialize>() {
+    fn every_base_is_kept<T: DescriptionKind + Serialize>() {
         for listed in list::<T>() {
             let template = of_described::<T>("mine", listed.name).expect("it ships");
             let base = read::<T>(&format!("base = \"{}\"", listed.name));

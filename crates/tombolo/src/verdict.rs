@@ -264,7 +264,7 @@ mod tests {
     use tombolo_attack::TimedVerdict;
     use tombolo_check::verify::mutants::MutantReport;
     use tombolo_check::verify::{Budget, Case, Design, verify};
-    use tombolo_protocol::vi::Options;
+    use tombolo_protocol::vi::ProtocolOptions;
     use tombolo_types::Promise;
 
     const MESSAGE: &str = "PTX message\n{x=0; y=0;}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\
@@ -278,7 +278,7 @@ mod tests {
 
     /// Verifies the given tests under a design that runs `protocol` and promises the full memory model.
     fn of(protocol: &str, texts: &[&str]) -> Verification {
-        let design = Design::new("boast", protocol, Options::default(), Promise::Ptx).unwrap();
+        let design = Design::new("boast", protocol, ProtocolOptions::default(), Promise::Ptx).unwrap();
         let cases: Vec<Case> = texts.iter().map(|text| Case::parse("folder/any.litmus", text)).collect();
         Verification::of(verify(&[design], &cases, Budget::default(), 1, &()), None, Host { wall_s: 0.0, threads: 1 })
     }

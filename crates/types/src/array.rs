@@ -68,7 +68,7 @@ fn bytes_of(ranges: &[Range<u64>]) -> u64 {
 }
 
 /// Sorts `ranges` and merges ranges that overlap or touch; drops empty ranges.
-pub fn unite(ranges: &mut Vec<Range<u64>>) {
+pub fn merge_ranges(ranges: &mut Vec<Range<u64>>) {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|later, earlier| {
@@ -81,7 +81,7 @@ pub fn unite(ranges: &mut Vec<Range<u64>>) {
 }
 
 /// Parts of `ranges` not contained in `others`. Arguments and result are lists in the form used by a [`HostPhase`].
-pub fn without(ranges: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> {
+pub fn subtract(ranges: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = Vec::with_capacity(ranges.len());
     let mut others = others.iter().peekable();
     for range in ranges {
@@ -117,25 +117,25 @@ mod tests {
     #[expect(clippy::reversed_empty_ranges, reason = "an empty range is under test")]
     fn ranges_that_touch_are_united() {
         let mut ranges = vec![8..12, 0..4, 5..5, 4..6, 9..10, 30..20];
-        unite(&mut ranges);
+        merge_ranges(&mut ranges);
         assert_eq!(ranges, [0..6, 8..12]);
     }
 
     #[test]
     fn what_others_hold_is_taken_from_ranges() {
         let all = 0..20;
-        assert_eq!(without(&[0..10, 20..30], &[]), [0..10, 20..30]);
-        assert_eq!(without(&[0..10, 20..30], &[2..4, 6..8, 9..22, 29..40]), [0..2, 4..6, 8..9, 22..29]);
-        assert_eq!(without(&[5..10, 12..20], &[0..2, 3..6, 11..12, 12..13, 19..20]), [6..10, 13..19]);
-        assert_eq!(without(std::slice::from_ref(&all), std::slice::from_ref(&all)), []);
-        assert_eq!(without(&[5..6, 8..9], std::slice::from_ref(&all)), []);
+        assert_eq!(subtract(&[0..10, 20..30], &[]), [0..10, 20..30]);
+        assert_eq!(subtract(&[0..10, 20..30], &[2..4, 6..8, 9..22, 29..40]), [0..2, 4..6, 8..9, 22..29]);
+        assert_eq!(subtract(&[5..10, 12..20], &[0..2, 3..6, 11..12, 12..13, 19..20]), [6..10, 13..19]);
+        assert_eq!(subtract(std::slice::from_ref(&all), std::slice::from_ref(&all)), []);
+        assert_eq!(subtract(&[5..6, 8..9], std::slice::from_ref(&all)), []);
     }
 
     /// Ranges below 200, in the form used by a phase.
     fn ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
         let range = (0..180_u64, 1..20_u64).prop_map(|(start, bytes)| start..start + bytes);
         proptest::collection::vec(range, 0..10).prop_map(|mut ranges| {
-            unite(&mut ranges);
+            merge_ranges(&mut ranges);
             ranges
         })
     }
@@ -144,12 +144,12 @@ mod tests {
         #[test]
         fn what_is_left_is_what_others_do_not_hold(some in ranges(), others in ranges()) {
             let holds = |ranges: &[Range<u64>], byte| ranges.iter().any(|range| range.contains(&byte));
-            let left = without(&some, &others);
+            let left = subtract(&some, &others);
             for byte in 0..200 {
                 prop_assert_eq!(holds(&left, byte), holds(&some, byte) && !holds(&others, byte));
             }
             let mut united = left.clone();
-            unite(&mut united);
+            merge_ranges(&mut united);
             prop_assert_eq!(united, left);
         }
     }

@@ -77,7 +77,7 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
     pub const NONE: DeviceSet<I, WORDS> = DeviceSet { words: [0; WORDS], of: PhantomData };
 
     /// Number of devices representable in a set: all below this number.
-    pub const MOST: usize = WORDS * WORD;
+    pub const CAPACITY: usize = WORDS * WORD;
 
     /// Set with device `i` for each bit `i`.
     ///
@@ -97,10 +97,10 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
     /// Devices 0 to `count - 1`.
     ///
     /// # Panics
-    /// Panics if `count` is more than [`DeviceSet::MOST`].
+    /// Panics if `count` is more than [`DeviceSet::CAPACITY`].
     pub fn first(count: u8) -> DeviceSet<I, WORDS> {
         let count = usize::from(count);
-        assert!(count <= Self::MOST, "{count} devices in a set that tells {} apart", Self::MOST);
+        assert!(count <= Self::CAPACITY, "{count} devices in a set that tells {} apart", Self::CAPACITY);
         let bits = |word: usize| count.saturating_sub(word * WORD).min(WORD);
         let words = std::array::from_fn(|word| ((1_u64 << bits(word)) - 1) as u32);
         DeviceSet { words, of: PhantomData }
@@ -115,21 +115,21 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
     /// Devices in either set.
     #[must_use]
     #[inline]
-    pub fn and(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
+    pub fn union(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
         self.merged(other, |own, other| own | other)
     }
 
     /// Devices in this set that are not in `other`.
     #[must_use]
     #[inline]
-    pub fn without(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
+    pub fn difference(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
         self.merged(other, |own, other| own & !other)
     }
 
     /// Devices in both sets.
     #[must_use]
     #[inline]
-    pub fn common(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
+    pub fn intersection(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
         self.merged(other, |own, other| own & other)
     }
 
@@ -196,7 +196,7 @@ impl<I: DeviceId, const WORDS: usize> DeviceSet<I, WORDS> {
 
     /// Number of devices in the set with a smaller number than `device`.
     pub fn before(self, device: I) -> u32 {
-        let number = usize::from(device.number()).min(Self::MOST);
+        let number = usize::from(device.number()).min(Self::CAPACITY);
         let whole = self.words.iter().take(number / WORD).map(|word| word.count_ones()).sum::<u32>();
         let part = self.words.get(number / WORD).map_or(0, |word| word & ((1 << (number % WORD)) - 1));
         whole + part.count_ones()
@@ -223,7 +223,7 @@ impl<I: DeviceId, const WORDS: usize> DeviceSet<I, WORDS> {
     #[cold]
     #[inline(never)]
     fn lacks(device: I) -> ! {
-        panic!("{} {} in a set that tells {} apart", I::KIND, device.number(), Self::MOST)
+        panic!("{} {} in a set that tells {} apart", I::KIND, device.number(), Self::CAPACITY)
     }
 }
 
@@ -315,11 +315,11 @@ mod tests {
             other in prop::collection::btree_set(any::<u8>(), 0..40),
             number in any::<u8>(),
         ) {
-            let (own, all, module) = (set(&one), set(&one).and(set(&other)), ModuleId(number));
+            let (own, all, module) = (set(&one), set(&one).union(set(&other)), ModuleId(number));
             prop_assert_eq!(&modules(own), &one);
             prop_assert_eq!(modules(all), one.union(&other).copied().collect::<BTreeSet<u8>>());
-            prop_assert_eq!(modules(own.without(set(&other))), one.difference(&other).copied().collect::<BTreeSet<u8>>());
-            prop_assert_eq!(modules(own.common(set(&other))), one.intersection(&other).copied().collect::<BTreeSet<u8>>());
+            prop_assert_eq!(modules(own.difference(set(&other))), one.difference(&other).copied().collect::<BTreeSet<u8>>());
+            prop_assert_eq!(modules(own.intersection(set(&other))), one.intersection(&other).copied().collect::<BTreeSet<u8>>());
             prop_assert_eq!(own.count() as usize, one.len());
             prop_assert_eq!(own.is_empty(), one.is_empty());
             prop_assert_eq!(own.contains(module), one.contains(&number));
@@ -329,7 +329,7 @@ mod tests {
             prop_assert_eq!(modules(ModuleSet::first(number)), (0..number).collect::<BTreeSet<u8>>());
             let mut left = own;
             left.remove(module);
-            prop_assert_eq!(left, own.without(ModuleSet::only(module)));
+            prop_assert_eq!(left, own.difference(ModuleSet::only(module)));
         }
     }
 

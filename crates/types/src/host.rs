@@ -123,7 +123,7 @@ impl Iterator for RangeLines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::unite;
+    use crate::array::merge_ranges;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -178,7 +178,7 @@ mod tests {
     fn ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
         let range = (0..2000_u64, 1..300_u64).prop_map(|(start, bytes)| start..start + bytes);
         proptest::collection::vec(range, 0..12).prop_map(|mut ranges| {
-            unite(&mut ranges);
+            merge_ranges(&mut ranges);
             ranges
         })
     }

@@ -20,7 +20,7 @@ pub mod time;
 pub use address::{Line, LineSize, Mask, Page, Sectors};
 pub use array::{ArrayInfo, HostPhase};
 pub use device_set::{DeviceId, DeviceSet, GpuSet, ModuleSet};
-pub use devices::On;
+pub use devices::LaunchDevices;
 pub use energy::Attojoules;
 pub use host::{HostAccess, HostAccessKind};
 pub use id::{ComponentId, GpuId, ModuleId, SmId};

@@ -6,7 +6,7 @@
 
 use crate::address::{Line, LineSize, Mask};
 use crate::array::{ArrayInfo, HostPhase};
-use crate::devices::On;
+use crate::devices::LaunchDevices;
 use crate::scope::{Order, Scope, Semantics};
 use std::fmt;
 use std::ops::Range;
@@ -132,7 +132,7 @@ impl PackedOrder {
 
 /// Dependences between a run of arithmetic instructions and the neighbouring instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Links {
+pub struct ChainLinks {
     /// Set if the run's chain continues the warp's path. Otherwise the chain starts when its first instruction issues.
     pub joins: bool,
     /// Set if the next non-arithmetic instruction needs the path's result.
@@ -155,7 +155,7 @@ pub enum Op {
         /// dependent chain.
         chain: u16,
         /// Dependences on the neighbouring instructions.
-        links: Links,
+        links: ChainLinks,
     },
     /// A load from global or local memory. Does not block its warp. A load without `accesses` completes at once.
     Load {
@@ -222,7 +222,7 @@ const _: () = assert!(size_of::<Op>() == 8 && size_of::<Access>() == 12);
 impl Op {
     /// `count` arithmetic instructions that only occupy their pipeline: no instruction waits for their results.
     pub fn occupy(class: ComputeClass, count: u16) -> Op {
-        Op::Compute { class, count, chain: 0, links: Links::default() }
+        Op::Compute { class, count, chain: 0, links: ChainLinks::default() }
     }
 
     /// Number of warp instructions represented.
@@ -321,7 +321,7 @@ pub enum Command {
         /// Stream of the host program.
         stream: u32,
         /// Devices that run the kernel.
-        on: On,
+        on: LaunchDevices,
     },
     /// Copy `bytes` between host and device memory.
     Copy {
@@ -344,7 +344,7 @@ pub enum Command {
 impl Command {
     /// A launch on the whole machine.
     pub fn launch(kernel: u32, stream: u32) -> Command {
-        Command::Launch { kernel, stream, on: On::All }
+        Command::Launch { kernel, stream, on: LaunchDevices::All }
     }
 
     /// Index of the launched kernel, if the command is a launch.

@@ -4,7 +4,7 @@
 //! instructions within the stretch. Each recorded run states by how much it lengthens the path, and parallel chains do
 //! not add up.
 
-use tombolo_types::stream::{ComputeClass, Links, Op};
+use tombolo_types::stream::{ChainLinks, ComputeClass, Op};
 
 /// Position of a value in the warp's arithmetic: the stretch that computed the value, and the length of the value's
 /// chain within the stretch.
@@ -74,7 +74,7 @@ impl Chains {
             links.joins |= older;
             return result;
         }
-        let links = Links { joins: longer > 0 && (goes_on || older), awaited: false };
+        let links = ChainLinks { joins: longer > 0 && (goes_on || older), awaited: false };
         ops.push(Op::Compute { class, count, chain: longer, links });
         result
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn op(class: ComputeClass, count: u16, chain: u16, joins: bool, awaited: bool) -> Op {
-        Op::Compute { class, count, chain, links: Links { joins, awaited } }
+        Op::Compute { class, count, chain, links: ChainLinks { joins, awaited } }
     }
 
     #[test]

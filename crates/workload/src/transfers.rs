@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use tombolo_types::HostPhase;
-use tombolo_types::array::{unite, without};
+use tombolo_types::array::{merge_ranges, subtract};
 use tombolo_types::stream::Command;
 
 /// Ranges that the host copies to the device before the first launch, except for ranges already covered by host phases
@@ -35,9 +35,9 @@ fn moved(commands: &[Command], phases: &[HostPhase], in_there: bool) -> Vec<Rang
             Command::Launch { .. } | Command::Copy { .. } | Command::Barrier => {}
         }
     }
-    unite(&mut copied);
-    unite(&mut touched);
-    without(&copied, &touched)
+    merge_ranges(&mut copied);
+    merge_ranges(&mut touched);
+    subtract(&copied, &touched)
 }
 
 #[cfg(test)]

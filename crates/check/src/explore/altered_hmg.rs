@@ -5,10 +5,10 @@ use tombolo_protocol::coherence::OrderingPoint;
 use tombolo_protocol::directory::{Sharer, Sharers};
 use tombolo_protocol::hmg::Hmg;
 use tombolo_protocol::plan::{Phase, Sync};
-use tombolo_protocol::vi::{Options, WritePolicy};
+use tombolo_protocol::vi::{ProtocolOptions, WritePolicy};
 use tombolo_protocol::{
-    Class, Coherence, Data, Effects, Event, Homes, ModuleSet, Protocol, Refusal, Request, Requester, Slot, Topology,
-    ValidInvalid,
+    Class, Coherence, Data, Effects, Homes, L2Event, LineSlot, ModuleSet, Protocol, Refusal, Request, Requester,
+    Topology, ValidInvalid,
 };
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
@@ -50,13 +50,13 @@ pub(super) struct AlteredHmg {
 
 impl AlteredHmg {
     pub(super) fn at(at: fn(&Meeting) -> bool) -> AlteredHmg {
-        let whole = Hmg::new(Options { write: WritePolicy::Back, ..Options::default() });
+        let whole = Hmg::new(ProtocolOptions { write: WritePolicy::Back, ..ProtocolOptions::default() });
         AlteredHmg { whole, at, above: |modules| modules, named: |modules| modules }
     }
 }
 
-fn meeting<D: Data>(slot: &Slot<D>, event: &Event<D>) -> Option<Meeting> {
-    let Event::Request { from, request } = *event else { return None };
+fn meeting<D: Data>(slot: &LineSlot<D>, event: &L2Event<D>) -> Option<Meeting> {
+    let L2Event::Request { from, request } = *event else { return None };
     let (is_read, mask, scope) = match request {
         Request::Read { mask, scope } => (true, mask, scope),
         Request::Write { mask, scope, .. } | Request::Atomic { mask, scope, .. } => (false, mask, scope),
@@ -70,11 +70,11 @@ fn meeting<D: Data>(slot: &Slot<D>, event: &Event<D>) -> Option<Meeting> {
 impl Protocol for AlteredHmg {
     type Types = ValidInvalid;
 
-    const FACTS: tombolo_protocol::options::Facts = <Hmg as Protocol>::FACTS;
+    const FACTS: tombolo_protocol::options::ProtocolFacts = <Hmg as Protocol>::FACTS;
 
     const BREAKABLE: bool = <Hmg as Protocol>::BREAKABLE;
 
-    fn options(&self) -> &Options {
+    fn options(&self) -> &ProtocolOptions {
         self.whole.options()
     }
 
@@ -92,8 +92,8 @@ impl Coherence for AlteredHmg {
         &self,
         topology: &impl Topology,
         at: ModuleId,
-        slot: &mut Slot<D>,
-        event: Event<D>,
+        slot: &mut LineSlot<D>,
+        event: L2Event<D>,
         effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal> {
         if meeting(slot, &event).is_some_and(|meeting| (self.at)(&meeting)) {
@@ -135,11 +135,11 @@ impl Coherence for AlteredHmg {
         self.whole.downgrades()
     }
 
-    fn above(&self, at: ModuleId, homes: Homes) -> ModuleSet {
-        (self.above)(self.whole.above(at, homes))
+    fn next_level(&self, at: ModuleId, homes: Homes) -> ModuleSet {
+        (self.above)(self.whole.next_level(at, homes))
     }
 
-    fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Sharers) -> ModuleSet {
-        (self.named)(self.whole.named(topology, at, line, entry))
+    fn invalidation_targets(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Sharers) -> ModuleSet {
+        (self.named)(self.whole.invalidation_targets(topology, at, line, entry))
     }
 }

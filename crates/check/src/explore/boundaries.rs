@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use tombolo_protocol::Topology;
 use tombolo_protocol::boundary::{Reach, Steps, reach};
 use tombolo_protocol::elision::{
-    BrokenElision, ChipletTable, Elision, HomeAware, KernelId, Label, LineSet, Lines, Mode, Never, Packet, TableConfig,
-    Use, User, When,
+    AccessMode, BrokenElision, ChipletTable, Elision, HomeAware, KernelId, Label, LineRange, LineSet, Never, Packet,
+    ReleaseTime, StructureUse, TableConfig, User,
 };
-use tombolo_protocol::options::{Facts, Options};
+use tombolo_protocol::options::{ProtocolFacts, ProtocolOptions};
 use tombolo_types::{Line, ModuleId};
 
 /// Policy for the actions at kernel boundaries.
@@ -46,8 +46,8 @@ pub(super) struct BoundarySteps {
 pub(super) struct BoundaryPlanner<'a> {
     pub(super) policy: BoundaryPolicy,
     pub(super) broken: Option<BrokenElision>,
-    pub(super) facts: &'a Facts,
-    pub(super) options: &'a Options,
+    pub(super) facts: &'a ProtocolFacts,
+    pub(super) options: &'a ProtocolOptions,
 }
 
 impl BoundaryPlanner<'_> {
@@ -66,7 +66,7 @@ impl BoundaryPlanner<'_> {
         let sharing = if reach == Reach::GpuShares { layout.modules_per_gpu } else { 1 };
         let config = TableConfig { sharing, ..TableConfig::default() };
         let mut elision: Box<dyn Elision> = match self.policy {
-            BoundaryPolicy::Never | BoundaryPolicy::AtLaunch => Box::new(Never::new(When::Launch, modules)),
+            BoundaryPolicy::Never | BoundaryPolicy::AtLaunch => Box::new(Never::new(ReleaseTime::Launch, modules)),
             BoundaryPolicy::Chiplet => Box::new(ChipletTable::new(config, modules, self.broken)),
             BoundaryPolicy::HomeAware => {
                 let holds = (self.facts.holds)(self.options);
@@ -78,7 +78,7 @@ impl BoundaryPlanner<'_> {
             let labels: Vec<Label<'_>> = kernels[number].iter().map(Structure::label).collect();
             let on = kernels[number].iter().flat_map(|structure| &structure.uses);
             let on = on.filter_map(|used| if let User::Module(module) = used.user { Some(module) } else { None });
-            let packet = Packet { kernel: KernelId(number as u32), on: on.collect(), labels: Some(&labels) };
+            let packet = Packet { kernel: KernelId(number as u32), modules: on.collect(), labels: Some(&labels) };
             Steps::of(&elision.launch(&packet, &mut |_| ()), layout, reach)
         };
         // No boundary precedes the first launch, therefore its steps are dropped.
@@ -105,9 +105,9 @@ pub(super) fn has_launch(program: &Program, number: usize) -> bool {
 
 /// A line that a kernel accesses.
 struct Structure {
-    lines: Lines,
+    lines: LineRange,
     homes: Vec<LineSet>,
-    uses: Vec<Use>,
+    uses: Vec<StructureUse>,
 }
 
 impl Structure {
@@ -118,7 +118,7 @@ impl Structure {
 
 /// Per kernel in `program`: the accessed structures.
 fn kernels(program: &Program, layout: &ProgramLayout) -> Vec<Vec<Structure>> {
-    let mut modes: Vec<BTreeMap<(u8, ModuleId), Mode>> = vec![BTreeMap::new()];
+    let mut modes: Vec<BTreeMap<(u8, ModuleId), AccessMode>> = vec![BTreeMap::new()];
     for (thread, sm) in program.threads.iter().zip(&layout.threads) {
         let parts = thread.code.split(|instruction| *instruction == Instruction::KernelBoundary);
         for (number, part) in parts.enumerate() {
@@ -128,7 +128,7 @@ fn kernels(program: &Program, layout: &ProgramLayout) -> Vec<Vec<Structure>> {
             for instruction in part {
                 let Some(location) = instruction.location() else { continue };
                 let is_load = matches!(instruction, Instruction::Load { .. });
-                let mode = if is_load { Mode::Read } else { Mode::ReadWrite };
+                let mode = if is_load { AccessMode::Read } else { AccessMode::ReadWrite };
                 let used = modes[number].entry((layout.cell(location).line, sm.module)).or_insert(mode);
                 *used = mode.max(*used);
             }
@@ -137,18 +137,18 @@ fn kernels(program: &Program, layout: &ProgramLayout) -> Vec<Vec<Structure>> {
     modes.iter().map(|modes| structures(modes, layout)).collect()
 }
 
-fn structures(modes: &BTreeMap<(u8, ModuleId), Mode>, layout: &ProgramLayout) -> Vec<Structure> {
+fn structures(modes: &BTreeMap<(u8, ModuleId), AccessMode>, layout: &ProgramLayout) -> Vec<Structure> {
     let mut structures: Vec<Structure> = Vec::new();
     for (&(line, module), &mode) in modes {
         let (line, next) = (Line(line.into()), Line(u64::from(line) + 1));
-        let lines = Lines::new(line, next);
+        let lines = LineRange::new(line, next);
         if structures.last().is_none_or(|structure| structure.lines != lines) {
             let mut homes = vec![LineSet::default(); usize::from(layout.modules())];
             homes[usize::from(layout.home(ModuleId(0), line).0)] = lines.into();
             structures.push(Structure { lines, homes, uses: Vec::new() });
         }
         let structure = structures.last_mut().expect("one was pushed");
-        structure.uses.push(Use { user: User::Module(module), mode, lines: lines.into() });
+        structure.uses.push(StructureUse { user: User::Module(module), mode, lines: lines.into() });
     }
     structures
 }

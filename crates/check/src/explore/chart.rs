@@ -11,7 +11,7 @@ use crate::litmus::{Assignments, Location, Program};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use tombolo_protocol::front::Stage;
-use tombolo_protocol::paging::{Holder, Step as Phase};
+use tombolo_protocol::paging::{ChangeStep as Phase, Holder};
 use tombolo_protocol::{Action, Coherence, Request};
 use tombolo_types::{Mask, ModuleId};
 
@@ -261,7 +261,7 @@ fn message_label<P: Coherence>(machine: &Machine<'_, P>, message: &ChannelMessag
         MessageBody::Old(data) => format!("result {}", contents(machine, line, Mask::ALL, data)),
         MessageBody::Act(Action::Invalidate(_)) => "acquire: invalidate".to_owned(),
         MessageBody::Act(Action::DrainStores(scope)) => format!("release: drain stores.{scope}"),
-        MessageBody::Act(Action::PassOnStores) => "release: pass on stores".to_owned(),
+        MessageBody::Act(Action::ForwardStores) => "release: pass on stores".to_owned(),
         MessageBody::Act(Action::Flush) => "release: flush".to_owned(),
         MessageBody::Act(Action::AwaitStores) => "release: await stores".to_owned(),
         MessageBody::Act(Action::Merge { .. }) => "release: merge".to_owned(),

@@ -5,7 +5,7 @@ use tombolo_protocol::BrokenRule;
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::paging::{self, OnFault, Paging};
 use tombolo_protocol::publication::Publication;
-use tombolo_protocol::vi::{Options, WritePolicy};
+use tombolo_protocol::vi::{ProtocolOptions, WritePolicy};
 
 /// Default rules for published pages: every module uses a page.
 const OF_PUBLISHED: Paging = Paging {
@@ -96,7 +96,7 @@ pub struct Config {
     /// Name of the protocol, from [`super::PROTOCOLS`].
     pub protocol: &'static str,
     /// Protocol options, including the broken rule if any.
-    pub options: Options,
+    pub options: ProtocolOptions,
     /// Policy for the actions at kernel boundaries.
     pub boundary_policy: BoundaryPolicy,
     /// Broken rule in an eliding table, if any.
@@ -129,7 +129,7 @@ impl Config {
     pub fn new(protocol: &'static str) -> Config {
         Config {
             protocol,
-            options: Options::default(),
+            options: ProtocolOptions::default(),
             boundary_policy: BoundaryPolicy::Never,
             broken_elision: None,
             paging: None,

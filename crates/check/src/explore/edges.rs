@@ -24,8 +24,8 @@ impl MessageEdges {
                 return all;
             }
             let homes = layout.homes_of(module, line);
-            let (above, both) = (protocol.above(module, homes), [homes.gpu, homes.system].into_iter().collect());
-            assert!(above.without(both).is_empty(), "requests of line {line} go from {module} to no home of it");
+            let (above, both) = (protocol.next_level(module, homes), [homes.gpu, homes.system].into_iter().collect());
+            assert!(above.difference(both).is_empty(), "requests of line {line} go from {module} to no home of it");
             above
         };
         let slots = |passed: ModuleSet, per_module: usize, index: usize| {
@@ -46,7 +46,7 @@ impl MessageEdges {
 /// All modules reachable from the modules in `set`, including `set` itself.
 fn closed(mut set: ModuleSet, above: impl Fn(ModuleId) -> ModuleSet) -> ModuleSet {
     loop {
-        let further = set.iter().fold(set, |all, module| all.and(above(module)));
+        let further = set.iter().fold(set, |all, module| all.union(above(module)));
         if further == set {
             return set;
         }
@@ -73,7 +73,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Modules that the L2 in `home` may invalidate for `line` in the current state.
     pub(super) fn named(&self, state: &MachineState, home: ModuleId, line: u8) -> ModuleSet {
         let Some(entry) = state.entries[self.entry_index(home, line)] else { return ModuleSet::NONE };
-        self.protocol.named(self.scene.layout, home, Line(u64::from(line)), entry)
+        self.protocol.invalidation_targets(self.scene.layout, home, Line(u64::from(line)), entry)
     }
 }
 
@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use crate::verify::shapes;
     use tombolo_protocol::catalogue::{Visitor, choose};
-    use tombolo_protocol::nodes::Nodes;
-    use tombolo_protocol::vi::Options;
+    use tombolo_protocol::client_home::Nodes;
+    use tombolo_protocol::vi::ProtocolOptions;
 
     /// Computes the modules on the path for a request for line 0, per module of the requesting SM.
     struct Paths;
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn requests_climb_to_their_system_home_by_the_gpu_home_where_there_is_one() {
         for protocol in PROTOCOLS {
-            let paths = choose(protocol, Options::default(), Paths).expect("it is listed");
+            let paths = choose(protocol, ProtocolOptions::default(), Paths).expect("it is listed");
             // Machines with clients and homes have no intermediate L2s.
             let Some((hierarchical, paths)) = paths else { continue };
             let by_gpu_home = if hierarchical { 0b010000 } else { 0 };

@@ -9,8 +9,10 @@ use std::convert::Infallible;
 use std::vec::IntoIter;
 use tombolo_protocol::coherence;
 use tombolo_protocol::drain::Wait;
-use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Taken, Tried, Waits, WriteBack};
-use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Protocol, Refusal, Request, l1};
+use tombolo_protocol::host::{
+    Admission, Arrival, AwaitingRead, Bulk, FillTarget, MissCompletion, Region, StepOutcome, WriteBack,
+};
+use tombolo_protocol::{ClassSet, Coherence, L2Event, Pending, Protocol, Refusal, Request, l1};
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
 /// A line at an L2.
@@ -30,14 +32,14 @@ impl<P: Coherence> L2Line<'_, '_, P> {
         self.state.held.push(held);
     }
 
-    fn try_step(&mut self, event: Event<Values>, hand: Option<CurrentRequest>) -> Tried {
+    fn try_step(&mut self, event: L2Event<Values>, hand: Option<CurrentRequest>) -> StepOutcome {
         match self.machine.step(self.state, self.at, self.line, event, hand) {
-            Err(Refusal::Stall) => Tried::Stalled,
-            Ok(()) | Err(Refusal::Unexpected(_)) => Tried::Taken,
+            Err(Refusal::Stall) => StepOutcome::Stalled,
+            Ok(()) | Err(Refusal::Unexpected(_)) => StepOutcome::Accepted,
         }
     }
 
-    fn must_step(&mut self, event: Event<Values>, hand: Option<CurrentRequest>) {
+    fn must_step(&mut self, event: L2Event<Values>, hand: Option<CurrentRequest>) {
         self.machine.must_step(self.state, self.at, self.line, event, hand);
     }
 }
@@ -49,7 +51,7 @@ pub(super) struct L2Arrival<'a, 'm, P> {
 }
 
 impl<P: Coherence> Arrival for L2Arrival<'_, '_, P> {
-    type Lack = Infallible;
+    type MissingResource = Infallible;
 
     fn is_read(&self) -> bool {
         matches!(self.hand.posted.request, Request::Read { .. })
@@ -67,7 +69,7 @@ impl<P: Coherence> Arrival for L2Arrival<'_, '_, P> {
     fn has_parked(&self) -> bool {
         let L2Line { machine, at, line, .. } = self.l2;
         let from = machine.requester(at, self.hand.source);
-        if coherence::passes_l2(&machine.protocol, at, machine.homes_now(self.l2.state, at, line), from) {
+        if coherence::bypasses_l2(&machine.protocol, at, machine.homes_now(self.l2.state, at, line), from) {
             return false;
         }
         let parked = |held: &HeldRequest| self.l2.is_here(held) && matches!(held.how, HoldReason::Park(_));
@@ -80,14 +82,14 @@ impl<P: Coherence> Arrival for L2Arrival<'_, '_, P> {
         self.l2.hold(HeldRequest { module, line, source, how: HoldReason::Park(posted) });
     }
 
-    fn run(&mut self) -> Result<Tried, Infallible> {
+    fn run(&mut self) -> Result<StepOutcome, Infallible> {
         let CurrentRequest { source, posted } = self.hand;
         let L2Line { machine, at, line, .. } = self.l2;
         let from = machine.requester(at, source);
         let held = self.l2.state.held.len();
-        let tried = self.l2.try_step(Event::Request { from, request: posted.request }, Some(self.hand));
+        let tried = self.l2.try_step(L2Event::Request { from, request: posted.request }, Some(self.hand));
         // A request that waits for its line's fill runs again.
-        if tried == Tried::Taken && self.l2.state.held.len() == held {
+        if tried == StepOutcome::Accepted && self.l2.state.held.len() == held {
             machine.note_taken(self.l2.state, at, line, &self.hand);
         }
         Ok(tried)
@@ -101,12 +103,12 @@ pub(super) struct WaitingRead {
     mask: Mask,
 }
 
-impl Waits for WaitingRead {
+impl AwaitingRead for WaitingRead {
     fn mask(&self) -> Mask {
         self.mask
     }
 
-    fn of(self, mask: Mask) -> WaitingRead {
+    fn for_bytes(self, mask: Mask) -> WaitingRead {
         WaitingRead { mask, ..self }
     }
 }
@@ -125,12 +127,12 @@ pub(super) struct L2HeldRequests {
     parked: IntoIter<CurrentRequest>,
 }
 
-impl<P: Coherence> Filling for L2Fill<'_, '_, P> {
+impl<P: Coherence> FillTarget for L2Fill<'_, '_, P> {
     type Waiter = WaitingRead;
-    type Held = L2HeldRequests;
+    type Detached = L2HeldRequests;
 
     fn install(&mut self) -> bool {
-        self.l2.must_step(Event::Fill { mask: self.mask, data: self.data }, None);
+        self.l2.must_step(L2Event::Fill { mask: self.mask, data: self.data }, None);
         self.l2.state.l2[self.l2.machine.l2_index(self.l2.at, self.l2.line)].pending.is_none()
     }
 
@@ -163,7 +165,7 @@ impl<P: Coherence> Filling for L2Fill<'_, '_, P> {
             source: held.source,
             posted: PostedRequest { request, result: None, passed: None, watched: 0, published: false },
         };
-        self.l2.must_step(Event::Serve { from, mask, data: self.data }, Some(hand));
+        self.l2.must_step(L2Event::Serve { from, mask, data: self.data }, Some(hand));
     }
 
     fn wait(&mut self, WaitingRead { held, mask }: WaitingRead) {
@@ -171,8 +173,8 @@ impl<P: Coherence> Filling for L2Fill<'_, '_, P> {
     }
 }
 
-impl<P: Coherence> Resuming for L2Line<'_, '_, P> {
-    type Held = L2HeldRequests;
+impl<P: Coherence> MissCompletion for L2Line<'_, '_, P> {
+    type Detached = L2HeldRequests;
     type Item = CurrentRequest;
 
     fn flush(&mut self, held: &mut L2HeldRequests) {
@@ -189,9 +191,9 @@ impl<P: Coherence> Resuming for L2Line<'_, '_, P> {
         one.source == other.source
     }
 
-    fn take(&mut self, hand: &CurrentRequest, _: bool) -> Option<Taken> {
+    fn take(&mut self, hand: &CurrentRequest, _: bool) -> Option<Admission> {
         self.machine.take_posted(self.state, self.at, self.line, hand.source, hand.posted);
-        Some(Taken::Yes)
+        Some(Admission::Admitted)
     }
 
     fn wait_first(&mut self, _: VecDeque<CurrentRequest>) {
@@ -205,13 +207,13 @@ impl<P: Coherence> Resuming for L2Line<'_, '_, P> {
 
 impl<P: Coherence> Region for L2Line<'_, '_, P> {
     fn step(&mut self) {
-        self.must_step(Event::InvalidateRegion, None);
+        self.must_step(L2Event::InvalidateRegion, None);
     }
 
     fn drop_line(&mut self, line: Line) {
         let line = line.0 as u8;
         if self.state.l2[self.machine.l2_index(self.at, line)].line.is_some() {
-            self.machine.must_step(self.state, self.at, line, Event::InvalidateLine, None);
+            self.machine.must_step(self.state, self.at, line, L2Event::InvalidateLine, None);
         }
     }
 }
@@ -221,7 +223,7 @@ pub(super) struct EntryReplacement<'a, 'm, P>(pub(super) L2Line<'a, 'm, P>);
 
 impl<P: Coherence> Region for EntryReplacement<'_, '_, P> {
     fn step(&mut self) {
-        self.0.must_step(Event::ReplaceEntry, None);
+        self.0.must_step(L2Event::ReplaceEntry, None);
     }
 
     fn drop_line(&mut self, line: Line) {
@@ -271,9 +273,9 @@ pub(super) struct L2Flush<'a, 'm, P> {
 }
 
 impl<P: Coherence> WriteBack for L2Flush<'_, '_, P> {
-    fn write_back(&mut self) -> Tried {
-        let tried = self.l2.try_step(Event::Flush, None);
-        if tried == Tried::Taken {
+    fn write_back(&mut self) -> StepOutcome {
+        let tried = self.l2.try_step(L2Event::Flush, None);
+        if tried == StepOutcome::Accepted {
             let wait = Wait::WrittenBack { at: self.l2.at, line: u64::from(self.l2.line) };
             self.l2.machine.wait(self.l2.state, self.threads, wait);
         }
@@ -309,12 +311,12 @@ pub(super) struct WaitingRegister {
     cell: u8,
 }
 
-impl Waits for WaitingRegister {
+impl AwaitingRead for WaitingRegister {
     fn mask(&self) -> Mask {
         mask_of(self.cell)
     }
 
-    fn of(self, _: Mask) -> WaitingRegister {
+    fn for_bytes(self, _: Mask) -> WaitingRegister {
         self
     }
 }
@@ -337,9 +339,9 @@ impl WaitingRegister {
     }
 }
 
-impl<P: Protocol> Filling for L1Fill<'_, P> {
+impl<P: Protocol> FillTarget for L1Fill<'_, P> {
     type Waiter = WaitingRegister;
-    type Held = IntoIter<WaitingRegister>;
+    type Detached = IntoIter<WaitingRegister>;
 
     fn install(&mut self) -> bool {
         self.slot.pending = l1::fill(self.protocol, &mut self.slot.line, self.pending, self.mask, self.data);

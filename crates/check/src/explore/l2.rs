@@ -8,12 +8,12 @@ use super::state::{
 };
 use super::values::Values;
 use tombolo_protocol::coherence::{self, Channels, MemoryAccess};
-use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
-use tombolo_protocol::host::{self, Taken};
-use tombolo_protocol::node::Delivery;
+use tombolo_protocol::drain::{self, MessageInFlight, MessageKind, Sender, SuccessorWait, Wait};
+use tombolo_protocol::effects::Delivery;
+use tombolo_protocol::host::{self, Admission};
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{
-    Action as PlanAction, Coherence, Data, Effects, Event, ModuleSet, Refusal, Reply, Request, Requester, Slot,
+    Action as PlanAction, Coherence, Data, Effects, L2Event, LineSlot, ModuleSet, Refusal, Reply, Request, Requester,
     Topology, ValidInvalid,
 };
 use tombolo_types::{Line, Mask, ModuleId};
@@ -100,11 +100,11 @@ impl L2Effects<'_> {
 }
 
 impl Effects<ValidInvalid, Values> for L2Effects<'_> {
-    fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
+    fn send(&mut self, to: ModuleId, message: coherence::L2Message<Values>) {
         let to = self.other_module(to);
         let up = Channel::Up { from: self.at, to, lane: self.lane };
         match message {
-            coherence::Message::Request(request) => {
+            coherence::L2Message::Request(request) => {
                 self.demand(self.above.contains(to), "a request to a module that is not the next level up");
                 let result = match request {
                     Request::Atomic { .. } => self.hand.and_then(|hand| hand.posted.result),
@@ -114,7 +114,7 @@ impl Effects<ValidInvalid, Values> for L2Effects<'_> {
                 posted.watched = if is_awaited(&posted) { self.watched } else { 0 };
                 self.post(up, MessageBody::Request(posted));
             }
-            coherence::Message::Passed(request) => {
+            coherence::L2Message::Bypassed(request) => {
                 self.demand(self.above.contains(to), "a read passed on to a module that is not the next level up");
                 let Some(hand) = self.hand else {
                     self.state.break_with(Violation::Unexpected("no read is at hand to be passed on"));
@@ -123,12 +123,12 @@ impl Effects<ValidInvalid, Values> for L2Effects<'_> {
                 let posted = PostedRequest { request, passed: Some(hand.source), ..hand.posted };
                 self.post(up, MessageBody::Request(posted));
             }
-            coherence::Message::Invalidate(_) => {
+            coherence::L2Message::Invalidate(_) => {
                 self.demand(self.named.contains(to), "an invalidation to a module that the directory does not name");
                 let region = self.region | if self.channels.fills_stay_ahead { 0 } else { ASIDE };
                 self.post(Channel::Down { from: self.at, to, region }, MessageBody::Invalidate { watched: 0 });
             }
-            coherence::Message::Downgrade => {
+            coherence::L2Message::Downgrade => {
                 self.demand(self.above.contains(to), "a downgrade to a module that is not the next level up");
                 self.post(up, MessageBody::Downgrade);
             }
@@ -205,11 +205,11 @@ impl<P: Coherence> Machine<'_, P> {
         state: &mut MachineState,
         at: ModuleId,
         line: u8,
-        event: Event<Values>,
+        event: L2Event<Values>,
         hand: Option<CurrentRequest>,
     ) -> Result<(), Refusal> {
         let (index, entry) = (self.l2_index(at, line), self.entry_index(at, line));
-        let mut slot = Slot {
+        let mut slot = LineSlot {
             line_id: Line(u64::from(line)),
             homes: self.homes_now(state, at, line),
             line: state.l2[index].line,
@@ -217,10 +217,10 @@ impl<P: Coherence> Machine<'_, P> {
             entry: state.entries[entry],
         };
         let region = self.region(line);
-        let above = self.protocol.above(at, slot.homes);
+        let above = self.protocol.next_level(at, slot.homes);
         let named = self.named(state, at, line);
         let waited = hand.map_or(0, |hand| hand.posted.watched);
-        let watched = drain::moves_on(&self.protocol, waited, state.waiting_to_the_end());
+        let watched = drain::continuing_waits(&self.protocol, waited, state.waiting_to_the_end());
         let (lane, memory) = (self.lane(line), self.memory_index(Holder::Module(at), line));
         let mut sink = L2Effects {
             state,
@@ -261,7 +261,7 @@ impl<P: Coherence> Machine<'_, P> {
         state: &mut MachineState,
         at: ModuleId,
         line: u8,
-        event: Event<Values>,
+        event: L2Event<Values>,
         hand: Option<CurrentRequest>,
     ) {
         if self.step(state, at, line, event, hand) == Err(Refusal::Stall) {
@@ -284,7 +284,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let l2 = L2Line { machine: self, state, at, line };
         let Ok(taken) = host::take(&self.protocol, &mut L2Arrival { l2, hand });
-        assert_eq!(taken, Taken::Yes, "a request that arrives has its credit");
+        assert_eq!(taken, Admission::Admitted, "a request that arrives has its credit");
     }
 
     /// The requester, as seen by the L2 in `at`.
@@ -314,17 +314,17 @@ impl<P: Coherence> Machine<'_, P> {
         let lines = lines.into_iter().map(|line| Line(u64::from(line)));
         let mut region = L2Line { machine: self, state: &mut *state, at, line };
         host::invalidate_region(&self.protocol, &mut region, Line(u64::from(line)), lines);
-        let first = match drain::taken_on(&self.protocol) {
-            TakenOn::All => 0,
-            TakenOn::Forwarded => earlier,
-            TakenOn::Nothing => state.messages.len(),
+        let first = match drain::successor_wait(&self.protocol) {
+            SuccessorWait::All => 0,
+            SuccessorWait::Forwarded => earlier,
+            SuccessorWait::Nothing => state.messages.len(),
         };
-        let wait = Wait::TakenOn { at, region: u64::from(self.region(line)) };
+        let wait = Wait::Successor { at, region: u64::from(self.region(line)) };
         self.mark(&mut state.messages[first..], &mut [], watched, wait);
     }
 
     pub(super) fn take_downgrade(&self, state: &mut MachineState, at: ModuleId, line: u8, from: ModuleId) {
-        self.must_step(state, at, line, Event::Downgrade { from }, None);
+        self.must_step(state, at, line, L2Event::Downgrade { from }, None);
     }
 
     /// Evicts the line. Returns false, with no change, if the protocol keeps the line.
@@ -334,7 +334,7 @@ impl<P: Coherence> Machine<'_, P> {
             slot.line.is_some() || slot.pending.is_some()
         };
         let last_of_region = !self.lines_of_region(line).any(|other| other != line && in_use(other));
-        self.step(state, at, line, Event::Evict { last_of_region }, None) != Err(Refusal::Stall)
+        self.step(state, at, line, L2Event::Evict { last_of_region }, None) != Err(Refusal::Stall)
     }
 
     /// Evicts the directory entry for the line's region.
@@ -353,7 +353,7 @@ impl<P: Coherence> Machine<'_, P> {
             PlanAction::Invalidate(classes) => {
                 host::invalidate_bulk(&mut L2Classes { machine: self, state, at, classes });
             }
-            PlanAction::DrainStores(_) | PlanAction::PassOnStores | PlanAction::Flush => {
+            PlanAction::DrainStores(_) | PlanAction::ForwardStores | PlanAction::Flush => {
                 let written_back = action.writes_back();
                 for line in (0..self.scene.lines as u8).filter(|&line| written_back.contains(self.class(at, line))) {
                     self.flush_line(state, at, line, bit);
@@ -386,7 +386,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Classifies a message for waiting releases, and returns the set of waiting threads.
-    fn sent<'m>(&self, message: &'m mut ChannelMessage) -> Option<(Sent, &'m mut ThreadSet)> {
+    fn sent<'m>(&self, message: &'m mut ChannelMessage) -> Option<(MessageInFlight, &'m mut ThreadSet)> {
         let ChannelMessage { channel, line, body } = message;
         let forgotten = self.config.publication.is_some_and(|rules| !rules.awaits_delivery());
         if forgotten && matches!(body, MessageBody::Request(posted) if posted.published) {
@@ -401,22 +401,22 @@ impl<P: Coherence> Machine<'_, P> {
                 (Sender::Module(from), to, store(posted)?, *line, &mut posted.watched)
             }
             (Channel::Down { from, to, region }, MessageBody::Invalidate { watched }) => {
-                (Sender::Module(from), to, What::Invalidation, region & !ASIDE, watched)
+                (Sender::Module(from), to, MessageKind::Invalidation, region & !ASIDE, watched)
             }
             _ => return None,
         };
-        Some((Sent { what, from, to, place: place.into() }, watched))
+        Some((MessageInFlight { kind: what, from, to, key: place.into() }, watched))
     }
 
     /// Classifies a parked request for waiting releases, in the manner of `sent`.
-    fn parked<'h>(&self, held: &'h mut HeldRequest) -> Option<(Sent, &'h mut ThreadSet)> {
+    fn parked<'h>(&self, held: &'h mut HeldRequest) -> Option<(MessageInFlight, &'h mut ThreadSet)> {
         let from = match held.source {
             RequestSource::Sm(sm) => Sender::Sm(sm.into()),
             RequestSource::Module(module) => Sender::Module(module),
             RequestSource::Prefetch => return None,
         };
         let HoldReason::Park(posted) = &mut held.how else { return None };
-        let sent = Sent { what: store(posted)?, from, to: held.module, place: held.line.into() };
+        let sent = MessageInFlight { kind: store(posted)?, from, to: held.module, key: held.line.into() };
         Some((sent, &mut posted.watched))
     }
 
@@ -440,8 +440,8 @@ impl<P: Coherence> Machine<'_, P> {
 }
 
 /// Classifies a request for waiting releases: `None` for a read.
-fn store(posted: &PostedRequest) -> Option<What> {
-    is_awaited(posted).then_some(What::Store)
+fn store(posted: &PostedRequest) -> Option<MessageKind> {
+    is_awaited(posted).then_some(MessageKind::Store)
 }
 
 /// True if a release waits for the request.

@@ -14,7 +14,7 @@ use super::state::{L2Slot, MachineState, PostedRequest, RequestSource};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Thread, Value};
 use tombolo_protocol::coherence::Channels;
-use tombolo_protocol::node::Delivery;
+use tombolo_protocol::effects::Delivery;
 use tombolo_protocol::paging::{Holder, Paging};
 use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, ModuleSet, Request, Topology};
 use tombolo_types::{ModuleId, Scope};

@@ -3,7 +3,7 @@
 use super::scene::Scene;
 use super::state::{FlatRegister, FrontEnds, Violation};
 use super::values::Values;
-use tombolo_protocol::{Action, Plan, Protocol, Request};
+use tombolo_protocol::{Action, PhasePlan, Protocol, Request};
 use tombolo_types::ModuleId;
 
 /// A machine with a memory system below its L1s.
@@ -40,5 +40,5 @@ pub(super) trait MemorySystem: Sized {
     fn owes(&self, state: &Self::State, thread: usize, member: ModuleId) -> bool;
 
     /// The plan at `index` for the kernel boundary `number`, both counted from 0; `None` past the last plan.
-    fn plan_at_boundary(&self, number: usize, index: u8) -> Option<Plan>;
+    fn plan_at_boundary(&self, number: usize, index: u8) -> Option<PhasePlan>;
 }

@@ -79,8 +79,8 @@ use machine::Machine;
 use std::collections::BTreeSet;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{Visitor, choose, facts};
-use tombolo_protocol::nodes::Nodes;
-use tombolo_protocol::vi::Options;
+use tombolo_protocol::client_home::Nodes;
+use tombolo_protocol::vi::ProtocolOptions;
 
 pub use tombolo_protocol::PROTOCOLS;
 pub use tombolo_protocol::catalogue::UnknownProtocol;
@@ -177,7 +177,7 @@ pub fn run(
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Result<Report, UnknownProtocol> {
-    let options = Options { sectors: layout.sectors(), ..config.options };
+    let options = ProtocolOptions { sectors: layout.sectors(), ..config.options };
     choose(config.protocol, options, Exploration { program, layout, config, forbidden })
 }
 

@@ -12,7 +12,9 @@ use super::sm::SmHost;
 use super::state::{Channel, MachineState};
 use super::values::Values;
 use crate::litmus::Instruction;
-use tombolo_protocol::paging::{Access, Holder, Mapping, Residence, Start, Step as Phase, Wanted};
+use tombolo_protocol::paging::{
+    AttemptedAccess, ChangeStep as Phase, Holder, Mapping, PagePermission, Residence, Start,
+};
 use tombolo_protocol::{Coherence, Homes, ModuleSet, Topology};
 use tombolo_types::{ModuleId, Order, Scope, Semantics};
 
@@ -43,7 +45,7 @@ impl PageState {
     fn at(home: ModuleId, now: Residence) -> PageState {
         let sees = |module: usize| {
             let sees = now.mapping(ModuleId(module as u8));
-            sees.unwrap_or_else(|| Mapping::at(home, Access::None))
+            sees.unwrap_or_else(|| Mapping::at(home, PagePermission::None))
         };
         PageState { now, before: now, seen: std::array::from_fn(sees), change: None, late: None }
     }
@@ -113,12 +115,12 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Page and kind of the current access.
-    pub(super) fn wanted(&self, state: &MachineState, thread: usize) -> Option<(u8, Wanted)> {
+    pub(super) fn wanted(&self, state: &MachineState, thread: usize) -> Option<(u8, AttemptedAccess)> {
         let instruction = self.instruction(state, thread)?;
         let page = self.region(self.scene.layout.cell(instruction.location()?).line);
         let store = |order: Order| {
             let is_of_the_system = order.scope == Scope::Sys && order.semantics != Semantics::Weak;
-            if is_of_the_system { Wanted::SystemStore } else { Wanted::Store }
+            if is_of_the_system { AttemptedAccess::SystemStore } else { AttemptedAccess::Store }
         };
         let wanted = match *instruction {
             Instruction::Store { order, .. } | Instruction::Atomic { order, .. } => store(order),
@@ -129,7 +131,7 @@ impl<P: Coherence> Machine<'_, P> {
             | Instruction::Barrier { .. }
             | Instruction::KernelBoundary
             | Instruction::Branch { .. }
-            | Instruction::Jump { .. } => Wanted::Load,
+            | Instruction::Jump { .. } => AttemptedAccess::Load,
         };
         Some((page, wanted))
     }

@@ -19,14 +19,14 @@ use super::state::{
     RequestSource, Violation,
 };
 use tombolo_protocol::front::Stage;
-use tombolo_protocol::paging::{Change, Holder, Paging, Step as Phase, Wish};
+use tombolo_protocol::paging::{ChangeReason, ChangeStep as Phase, Holder, PageTransition, Paging};
 use tombolo_protocol::{Coherence, LineState, ModuleSet, Topology};
 use tombolo_types::{Mask, ModuleId};
 
 /// A change in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PageChange {
-    pub(super) change: Change,
+    pub(super) change: PageTransition,
     /// Index of the current step.
     pub(super) step: u8,
     /// Modules that have not received the current step yet.
@@ -100,8 +100,8 @@ pub(super) enum PageStep {
 fn receive_late_mapping(page: &mut PageState, module: ModuleId) {
     let Some((after, modules)) = page.late else { return };
     let seen = &mut page.seen[module.0 as usize];
-    *seen = seen.told(after.mapping(module));
-    let left = modules.without(ModuleSet::only(module));
+    *seen = seen.updated(after.mapping(module));
+    let left = modules.difference(ModuleSet::only(module));
     page.late = (!left.is_empty()).then_some((after, left));
 }
 
@@ -151,11 +151,13 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The change that a wish starts, if any.
-    fn wish(&self, state: &MachineState, step: PageStep) -> Option<(u8, Change)> {
+    fn wish(&self, state: &MachineState, step: PageStep) -> Option<(u8, PageTransition)> {
         let (page, wish) = match step {
-            PageStep::Move { page, to } => (page, Wish::Move { to }),
-            PageStep::Subscribe { page, module } => (page, Wish::Subscribe { module }),
-            PageStep::Leave { page, module, ends } => (page, Wish::Leave { modules: ModuleSet::only(module), ends }),
+            PageStep::Move { page, to } => (page, ChangeReason::Move { to }),
+            PageStep::Subscribe { page, module } => (page, ChangeReason::Subscribe { module }),
+            PageStep::Leave { page, module, ends } => {
+                (page, ChangeReason::Leave { modules: ModuleSet::only(module), ends })
+            }
             PageStep::Fault { .. }
             | PageStep::Receive { .. }
             | PageStep::ReceiveLate { .. }
@@ -167,7 +169,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The change that a thread's fault starts.
-    fn fault(&self, state: &MachineState, thread: usize) -> Option<(u8, Change)> {
+    fn fault(&self, state: &MachineState, thread: usize) -> Option<(u8, PageTransition)> {
         let rules = self.paging?;
         if self.stage(state, thread) != Some(Stage::Issue) || !self.can_issue(state, thread) {
             return None;
@@ -180,7 +182,7 @@ impl<P: Coherence> Machine<'_, P> {
         if change.is_some() || self.may_access(state, thread) && may_access {
             return None;
         }
-        let wish = Wish::Fault { module, wanted };
+        let wish = ChangeReason::Fault { module, wanted };
         let change = rules.change(&by, wish, self.scene.layout.modules());
         // A fault without effect at that residence may still require a change at the current residence.
         let change = change.or_else(|| rules.change(&now, wish, self.scene.layout.modules()));
@@ -230,7 +232,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Starts a change. If the steps are executed at once, returns false until all involved modules have released the
     /// page.
-    fn begin_change(&self, state: &mut MachineState, page: u8, change: Change) -> bool {
+    fn begin_change(&self, state: &mut MachineState, page: u8, change: PageTransition) -> bool {
         let none = ModuleSet::NONE;
         state.pages[page as usize].change = Some(PageChange { change, step: 0, contacted: none, owed: none, left: 0 });
         self.begin_phase_of(state, page);
@@ -275,7 +277,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Advances a page's change from step to step while no acknowledgment or copy is missing.
     fn advance_change(&self, state: &mut MachineState, page: u8) {
         while let Some(changing) = self.collect(state, page) {
-            let lacking = changing.owed.and(changing.contacted);
+            let lacking = changing.owed.union(changing.contacted);
             let PageState { now, before, change, late, .. } = &mut state.pages[page as usize];
             let rules = self.paging.unwrap_or_default();
             let is_last = changing.change.step(changing.step + 1).is_none();
@@ -297,10 +299,10 @@ impl<P: Coherence> Machine<'_, P> {
     /// Collects acknowledgments for a page's change.
     fn collect(&self, state: &mut MachineState, page: u8) -> Option<PageChange> {
         let changing = state.pages[page as usize].change?;
-        let awaited = changing.owed.without(changing.contacted);
+        let awaited = changing.owed.difference(changing.contacted);
         let over = |module: &ModuleId| awaited.contains(*module) && self.is_over(state, page, *module);
         let over: ModuleSet = self.modules().filter(over).collect();
-        let changing = PageChange { owed: changing.owed.without(over), ..changing };
+        let changing = PageChange { owed: changing.owed.difference(over), ..changing };
         state.pages[page as usize].change = Some(changing);
         Some(changing)
     }
@@ -310,11 +312,11 @@ impl<P: Coherence> Machine<'_, P> {
         let Some(rules) = self.paging else { return };
         let phase = state.pages[page as usize].phase();
         let PageState { seen, change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
-        changing.contacted = changing.contacted.without(ModuleSet::only(module));
+        changing.contacted = changing.contacted.difference(ModuleSet::only(module));
         let seen = &mut seen[module.0 as usize];
         match phase {
-            Some(Phase::Unmap(_)) if rules.unmapping().refuses => *seen = seen.refused(),
-            Some(Phase::Map { after, .. }) => *seen = seen.told(after.mapping(module)),
+            Some(Phase::Unmap(_)) if rules.unmapping().refuses => *seen = seen.unmapped(),
+            Some(Phase::Map { after, .. }) => *seen = seen.updated(after.mapping(module)),
             Some(Phase::WriteBack(_)) => self.write_back_page(state, page, module, &rules),
             Some(Phase::Unmap(_) | Phase::Copy { .. }) | None => {}
         }

@@ -13,7 +13,7 @@ use super::values::{Values, WHOLE_LINE};
 use crate::litmus::Instruction;
 use tombolo_protocol::drain::Wait;
 use tombolo_protocol::l1::L1Pending;
-use tombolo_protocol::{Action, BrokenRule, Coherence, Plan, Request};
+use tombolo_protocol::{Action, BrokenRule, Coherence, PhasePlan, Request};
 use tombolo_types::{ModuleId, Scope};
 
 impl<P: Coherence> MemorySystem for Machine<'_, P> {
@@ -74,7 +74,7 @@ impl<P: Coherence> MemorySystem for Machine<'_, P> {
     }
 
     /// Returns first the plans for the kernel's end, then the plans for the launch.
-    fn plan_at_boundary(&self, number: usize, index: u8) -> Option<Plan> {
+    fn plan_at_boundary(&self, number: usize, index: u8) -> Option<PhasePlan> {
         let BoundarySteps { end, launch } = self.boundaries[number];
         let at_end = |index| end.plan(&self.protocol, index);
         let ended = (0..).take_while(|index| at_end(*index).is_some()).count() as u8;
@@ -89,7 +89,7 @@ impl<P: Coherence> Machine<'_, P> {
         match action {
             Action::Invalidate(_) => false,
             Action::DrainInvalidations(_) | Action::AwaitStores | Action::Merge { .. } => true,
-            Action::DrainStores(_) | Action::PassOnStores | Action::Flush => {
+            Action::DrainStores(_) | Action::ForwardStores | Action::Flush => {
                 (0..self.scene.lines as u8)
                     .all(|line| state.l2[self.l2_index(member, line)].line.is_none_or(|line| line.dirty.is_empty()))
                     && !self.config.writes_back()

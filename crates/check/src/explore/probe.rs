@@ -22,7 +22,7 @@ use crate::litmus::{Operand, Update};
 use tombolo_protocol::directory::{Sharer, Sharers};
 use tombolo_protocol::l1::{self, L1Line, L1Pending, Load};
 use tombolo_protocol::{
-    Class, Coherence, Event, LineState, Pending, Protocol, Refusal, Request, Requester, Slot, Topology,
+    Class, Coherence, L2Event, LineSlot, LineState, Pending, Protocol, Refusal, Request, Requester, Topology,
 };
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
@@ -80,7 +80,7 @@ struct Probe<'a, P, T> {
 
 impl<P: Coherence, T: Topology> Probe<'_, P, T> {
     /// Possible slot contents for a line.
-    fn slots(&self, at: ModuleId, line: Line) -> Vec<Slot<Values>> {
+    fn slots(&self, at: ModuleId, line: Line) -> Vec<LineSlot<Values>> {
         let homes = self.topology.homes(at, line);
         let class = Class::of(self.topology, at, homes);
         let mut slots = Vec::new();
@@ -88,7 +88,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
             for pending in misses() {
                 // No sharer, or a module that sends no request in the test.
                 for entry in [None, Some(Sharers::only(Sharer::Module(at)))] {
-                    slots.push(Slot { line_id: line, homes, line: copy, pending, entry });
+                    slots.push(LineSlot { line_id: line, homes, line: copy, pending, entry });
                 }
             }
         }
@@ -123,24 +123,24 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
         masks_and_scopes().map(|(mask, scope)| Request::Read { mask, scope })
     }
 
-    fn refuses(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
-        let event = Event::Request { from, request };
+    fn refuses(&self, at: ModuleId, slot: &LineSlot<Values>, from: Requester, request: Request<Values>) -> bool {
+        let event = L2Event::Request { from, request };
         let result = self.protocol.step(self.topology, at, &mut slot.clone(), event, &mut RecordedEffects::default());
         result == Err(Refusal::Stall)
     }
 
     /// True if a request bypasses to memory and leaves the slot unchanged.
-    fn passes_by(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
+    fn passes_by(&self, at: ModuleId, slot: &LineSlot<Values>, from: Requester, request: Request<Values>) -> bool {
         let (mut after, mut notes) = (*slot, RecordedEffects::default());
-        let event = Event::Request { from, request };
+        let event = L2Event::Request { from, request };
         let result = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
         result.is_ok() && notes.passed_to_memory && (after.line, after.pending) == (slot.line, slot.pending)
     }
 
     /// True if a read leaves the directory unchanged, unless the read receives a reply.
-    fn is_unheard(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
+    fn is_unheard(&self, at: ModuleId, slot: &LineSlot<Values>, from: Requester, request: Request<Values>) -> bool {
         let (mut after, mut notes) = (*slot, RecordedEffects::default());
-        let event = Event::Request { from, request };
+        let event = L2Event::Request { from, request };
         // A refused step changes nothing: this is asserted at each step.
         let _ = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
         after.entry == slot.entry || notes.replied
@@ -224,8 +224,8 @@ mod tests {
     use super::super::altered_hmg::{AlteredHmg, Meeting, machine};
     use super::*;
     use tombolo_protocol::catalogue::{Visitor, choose};
-    use tombolo_protocol::nodes::Nodes;
-    use tombolo_protocol::vi::{Options, Tracks, WritePolicy};
+    use tombolo_protocol::client_home::Nodes;
+    use tombolo_protocol::vi::{ProtocolOptions, Tracks, WritePolicy};
     use tombolo_protocol::{BrokenRule, PROTOCOLS};
 
     fn is_plain(at: fn(&Meeting) -> bool) -> bool {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn plain(protocol: &str, write: WritePolicy, broken_rule: Option<BrokenRule>) -> (bool, bool) {
-        choose(protocol, Options { write, broken_rule, ..Options::default() }, PlainQuery).unwrap()
+        choose(protocol, ProtocolOptions { write, broken_rule, ..ProtocolOptions::default() }, PlainQuery).unwrap()
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
         for protocol in PROTOCOLS {
             for write in [WritePolicy::Through, WritePolicy::Back] {
                 assert_eq!(plain(protocol, write, None), (true, true), "{protocol} {write:?}");
-                let all = Options { write, tracks: Tracks::All, ..Options::default() };
+                let all = ProtocolOptions { write, tracks: Tracks::All, ..ProtocolOptions::default() };
                 assert_eq!(choose(protocol, all, PlainQuery).unwrap(), (true, true), "{protocol} {write:?}");
             }
         }

@@ -15,7 +15,9 @@ use super::step::Step;
 use super::values::{Values, WHOLE_LINE};
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::plan::Action;
-use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Publishing, Subscribers};
+use tombolo_protocol::publication::{
+    PendingPublications, Publication, PublicationDecision, PublicationEntry, QueueDecision, Subscribers,
+};
 use tombolo_protocol::{Coherence, Request};
 use tombolo_types::{ModuleId, Scope};
 
@@ -26,7 +28,7 @@ pub(super) struct QueueEntry {
     pub(super) module: ModuleId,
     /// The line.
     pub(super) line: u8,
-    entry: Entry<Values>,
+    entry: PublicationEntry<Values>,
     /// Set if the entry was sent and stayed in the queue.
     is_sent: bool,
 }
@@ -38,19 +40,19 @@ impl<P: Coherence> Machine<'_, P> {
         self.config.publication.map(|rules| (rules, subscribers))
     }
 
-    fn entry(state: &MachineState, at: ModuleId, line: u8) -> Option<Entry<Values>> {
+    fn entry(state: &MachineState, at: ModuleId, line: u8) -> Option<PublicationEntry<Values>> {
         let here = |queued: &&QueueEntry| queued.module == at && queued.line == line;
         state.queues.iter().find(here).map(|queued| queued.entry)
     }
 
     /// Outstanding publications from `at` for a line.
-    fn publishing(&self, state: &MachineState, at: ModuleId, line: u8) -> Publishing<Values> {
+    fn publishing(&self, state: &MachineState, at: ModuleId, line: u8) -> PendingPublications<Values> {
         let is_sent = |message: &ChannelMessage| {
             let MessageBody::Request(posted) = &message.body else { return false };
             let from = matches!(message.channel, Channel::Up { from, .. } if from == at);
             posted.published && from && message.line == line
         };
-        Publishing {
+        PendingPublications {
             entry: Self::entry(state, at, line),
             under_way: state.messages.iter().any(is_sent),
             unanswered: self.has_unanswered(state, at, line),
@@ -91,30 +93,30 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let PostedRequest { request, .. } = hand.posted;
         match rules.before(subscribers, at, &request, &self.publishing(state, at, line)) {
-            Before::Passes => false,
-            Before::PassesBehindEntry => {
+            QueueDecision::Passes => false,
+            QueueDecision::PassesBehindEntry => {
                 self.send_entry(state, at, line);
                 false
             }
-            Before::IsAdded => {
+            QueueDecision::IsAdded => {
                 Self::add(state, at, line, &request);
                 true
             }
-            Before::WasAdded => true,
-            Before::Answered(data) => {
+            QueueDecision::WasAdded => true,
+            QueueDecision::Answered(data) => {
                 let Request::Read { mask, .. } = request else { return false };
                 let channel = Channel::ToSm { sm, line };
                 state.messages.push(ChannelMessage { channel, line, body: MessageBody::Fill { mask, data } });
                 true
             }
-            Before::IsSent { behind_entry } => {
+            QueueDecision::IsSent { behind_entry } => {
                 if behind_entry {
                     self.send_entry(state, at, line);
                 }
                 self.send(state, at, line, PostedRequest { result: None, ..hand.posted });
                 true
             }
-            Before::Waits => {
+            QueueDecision::Waits => {
                 state.break_with(Violation::Unexpected("a request that waits was delivered"));
                 true
             }
@@ -128,7 +130,7 @@ impl<P: Coherence> Machine<'_, P> {
         let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
         let first = messages.find(|message| message.channel == channel).map(|message| message.body);
         let Some(MessageBody::Request(PostedRequest { request, .. })) = first else { return false };
-        rules.before(subscribers, at, &request, &self.publishing(state, at, line)) == Before::Waits
+        rules.before(subscribers, at, &request, &self.publishing(state, at, line)) == QueueDecision::Waits
     }
 
     /// The L2 in `at` has served a request.
@@ -140,9 +142,9 @@ impl<P: Coherence> Machine<'_, P> {
         let own = matches!(hand.source, RequestSource::Sm(sm) if self.scene.sms[sm as usize].module == at);
         let request = hand.posted.request;
         match rules.behind(own, &request) {
-            Behind::Nothing => {}
-            Behind::IsAdded => Self::add(state, at, line, &request),
-            Behind::IsSent { behind_entry, answer_waits } => {
+            PublicationDecision::Nothing => {}
+            PublicationDecision::IsAdded => Self::add(state, at, line, &request),
+            PublicationDecision::IsSent { behind_entry, answer_waits } => {
                 if behind_entry {
                     self.send_entry(state, at, line);
                 }
@@ -158,7 +160,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Adds a store to the queue of `at`.
     fn add(state: &mut MachineState, at: ModuleId, line: u8, request: &Request<Values>) {
         let Request::Write { mask, data, .. } = *request else { return };
-        let entry = Entry::added(Self::entry(state, at, line), mask, data);
+        let entry = PublicationEntry::added(Self::entry(state, at, line), mask, data);
         state.queues.retain(|queued| queued.module != at || queued.line != line);
         state.queues.push(QueueEntry { module: at, line, entry, is_sent: false });
     }
@@ -174,7 +176,7 @@ impl<P: Coherence> Machine<'_, P> {
             !is_here || !rules.closes() && !std::mem::replace(&mut queued.is_sent, true)
         });
         let holds = subscribers.contains(at).then(|| self.contents_at(state, Holder::Module(at), line));
-        let Entry { mask, data } = rules.sent(entry, WHOLE_LINE, holds);
+        let PublicationEntry { mask, data } = rules.sent(entry, WHOLE_LINE, holds);
         let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
         self.send(state, at, line, PostedRequest { request, result: None, passed: None, watched: 0, published: true });
     }

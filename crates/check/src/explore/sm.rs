@@ -6,7 +6,7 @@ use super::state::{AwaitedResult, FrontEnds, RegisterState, Violation};
 use super::sync::PlanHost;
 use super::values::{Values, mask_of};
 use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
-use tombolo_protocol::front::{Operation, Stage};
+use tombolo_protocol::front::{Stage, ThreadOperation};
 use tombolo_protocol::host;
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
@@ -374,14 +374,14 @@ fn result_register(instruction: &Instruction) -> Option<Register> {
 }
 
 /// Classifies an instruction for [`tombolo_protocol::front`]; `None` for register and control instructions.
-pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Order)> {
+pub(super) fn operation(instruction: &Instruction) -> Option<(ThreadOperation, Order)> {
     match *instruction {
-        Instruction::Load { order, .. } => Some((Operation::Load, order)),
-        Instruction::Store { order, .. } => Some((Operation::Store, order)),
-        Instruction::Atomic { order, into: Some(_), .. } => Some((Operation::Atomic, order)),
-        Instruction::Atomic { order, into: None, .. } => Some((Operation::Reduction, order)),
-        Instruction::Fence { order } => Some((Operation::Fence, order)),
-        Instruction::Barrier { .. } => Some((Operation::Barrier, Order::WEAK)),
+        Instruction::Load { order, .. } => Some((ThreadOperation::Load, order)),
+        Instruction::Store { order, .. } => Some((ThreadOperation::Store, order)),
+        Instruction::Atomic { order, into: Some(_), .. } => Some((ThreadOperation::Atomic, order)),
+        Instruction::Atomic { order, into: None, .. } => Some((ThreadOperation::Reduction, order)),
+        Instruction::Fence { order } => Some((ThreadOperation::Fence, order)),
+        Instruction::Barrier { .. } => Some((ThreadOperation::Barrier, Order::WEAK)),
         Instruction::Move { .. }
         | Instruction::Compute { .. }
         | Instruction::KernelBoundary

@@ -9,7 +9,7 @@ use super::sm::SmHost;
 use super::state::ThreadState;
 use crate::litmus::Instruction;
 use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Collector, Plan, Protocol, Topology, l1};
+use tombolo_protocol::{Collector, PhasePlan, Protocol, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
 
 /// Plans, independent from the memory system below the L1s.
@@ -38,7 +38,7 @@ pub(super) trait PlanHost: MemorySystem {
         }
     }
 
-    fn begin_plan(&self, state: &mut Self::State, thread: usize, plan: impl Into<Plan>) {
+    fn begin_plan(&self, state: &mut Self::State, thread: usize, plan: impl Into<PhasePlan>) {
         self.fronts_mut(state).threads[thread].begun = true;
         let issuer = self.scene().sms[self.scene().sm_of[thread] as usize].module;
         let mut plan = Collector::new(plan, issuer);

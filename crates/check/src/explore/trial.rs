@@ -9,7 +9,7 @@ use super::values::Values;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use tombolo_protocol::coherence::{self, MemoryAccess};
-use tombolo_protocol::{Coherence, Effects, Event, Refusal, Reply, Request, Slot, ValidInvalid};
+use tombolo_protocol::{Coherence, Effects, L2Event, LineSlot, Refusal, Reply, Request, ValidInvalid};
 use tombolo_types::{Line, Mask, ModuleId};
 
 /// The recorded effects of a step.
@@ -36,18 +36,18 @@ impl RecordedEffects {
 }
 
 impl Effects<ValidInvalid, Values> for RecordedEffects {
-    fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
+    fn send(&mut self, to: ModuleId, message: coherence::L2Message<Values>) {
         self.sent += 1;
         match message {
-            coherence::Message::Request(request) | coherence::Message::Passed(request) => {
+            coherence::L2Message::Request(request) | coherence::L2Message::Bypassed(request) => {
                 if matches!(request, Request::Read { .. }) {
                     self.reads_at = Some(to);
                 }
                 self.note((to, request));
             }
             // The reason for an invalidation has no observable effect.
-            coherence::Message::Invalidate(_) => self.note((7, to)),
-            coherence::Message::Downgrade => self.note((8, to)),
+            coherence::L2Message::Invalidate(_) => self.note((7, to)),
+            coherence::L2Message::Downgrade => self.note((8, to)),
         }
     }
 
@@ -110,7 +110,7 @@ impl<P: Coherence> Machine<'_, P> {
             slot.line = None;
         }
         let mut notes = RecordedEffects::default();
-        let event = Event::Request { from: self.requester(module, source), request: posted.request };
+        let event = L2Event::Request { from: self.requester(module, source), request: posted.request };
         let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
         RequestPrediction {
             refused: result == Err(Refusal::Stall),
@@ -137,15 +137,15 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn eviction_is_seen(&self, state: &MachineState, module: ModuleId, line: u8) -> bool {
         let mut slot = self.slot_of(state, module, line);
         let mut notes = RecordedEffects::default();
-        let event = Event::Evict { last_of_region: true };
+        let event = L2Event::Evict { last_of_region: true };
         let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
         let is_read = notes.written && self.protocol.ordering_point().is_memory();
         result.is_err() || notes.sent > 0 || is_read
     }
 
-    fn slot_of(&self, state: &MachineState, module: ModuleId, line: u8) -> Slot<Values> {
+    fn slot_of(&self, state: &MachineState, module: ModuleId, line: u8) -> LineSlot<Values> {
         let at = state.l2[self.l2_index(module, line)];
-        Slot {
+        LineSlot {
             line_id: Line(u64::from(line)),
             homes: self.homes_now(state, module, line),
             line: at.line,

@@ -5,12 +5,12 @@ use crate::explore::{BoundaryPolicy, Config, PROTOCOLS, UnrequestedChanges};
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose, facts};
+use tombolo_protocol::client_home::Nodes;
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::nmoesi::KernelEnd;
-use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
-use tombolo_protocol::vi::{BulkInvalidation, Options, Polls, Remote, Tracks, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Polls, ProtocolOptions, Remote, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
 /// A protocol configuration to verify.
@@ -21,7 +21,7 @@ pub struct Design {
     /// Protocol, from [`PROTOCOLS`].
     pub(super) protocol: &'static str,
     /// The protocol's options.
-    pub(super) options: Options,
+    pub(super) options: ProtocolOptions,
     /// Policy for the actions at kernel boundaries.
     pub(super) boundary_policy: BoundaryPolicy,
     /// Broken rule in the policy's elision table, if any.
@@ -33,7 +33,7 @@ pub struct Design {
 }
 
 /// An option with a value other than the default, with the corresponding keyword in [`Design::configured`].
-type OptionKeyword = (&'static str, fn(&mut Options));
+type OptionKeyword = (&'static str, fn(&mut ProtocolOptions));
 
 const CHOICES: [OptionKeyword; 10] = [
     ("back", |options| options.write = WritePolicy::Back),
@@ -103,14 +103,19 @@ impl Design {
     ///
     /// # Errors
     /// If no protocol has this name.
-    pub fn new(name: &str, protocol: &str, options: Options, promise: Promise) -> Result<Design, UnknownProtocol> {
+    pub fn new(
+        name: &str,
+        protocol: &str,
+        options: ProtocolOptions,
+        promise: Promise,
+    ) -> Result<Design, UnknownProtocol> {
         let known = PROTOCOLS.iter().find(|known| **known == protocol);
         let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
         Ok(Design {
             name: name.to_owned(),
             protocol,
             // A poll is explored as the acquiring load that it is: each poll drops the L1, regardless of the option.
-            options: Options { polls: Polls::default(), ..options },
+            options: ProtocolOptions { polls: Polls::default(), ..options },
             boundary_policy: BoundaryPolicy::Never,
             broken_elision: None,
             paging: None,
@@ -159,7 +164,7 @@ impl Design {
     pub fn configured(configuration: &str) -> Result<Design, ConfigurationError> {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
-        let mut options = Options::default();
+        let mut options = ProtocolOptions::default();
         let (mut boundary_policy, mut paging) = (BoundaryPolicy::Never, None);
         for word in words {
             if let Some((_, by)) = BOUNDARY_POLICIES.iter().find(|(known, _)| *known == word) {
@@ -229,7 +234,7 @@ impl Design {
 }
 
 /// A protocol with the keywords for its options, in [`Design::configured`] syntax. Broken rules have no keyword.
-pub(super) fn configuration(protocol: &str, chosen: Options) -> String {
+pub(super) fn configuration(protocol: &str, chosen: ProtocolOptions) -> String {
     let set = CHOICES.iter().filter(|(_, set)| {
         let mut options = chosen;
         set(&mut options);

@@ -284,12 +284,12 @@ mod tests {
     use crate::explore::PROTOCOLS;
     use crate::verify::verify;
     use tombolo_protocol::catalogue::facts;
-    use tombolo_protocol::vi::Options;
+    use tombolo_protocol::vi::ProtocolOptions;
     use tombolo_types::Promise;
 
     #[test]
     fn a_machine_without_a_host_does_not_run_host_threads() {
-        let design = |protocol| Design::new(protocol, protocol, Options::default(), Promise::Ptx).unwrap();
+        let design = |protocol| Design::new(protocol, protocol, ProtocolOptions::default(), Promise::Ptx).unwrap();
         let lacks_host = |protocol: &&&str| !facts(protocol).expect("it is listed").host;
         let designs: Vec<Design> = PROTOCOLS.iter().filter(lacks_host).map(|protocol| design(*protocol)).collect();
         for report in verify(&designs, &Case::host(), Budget::default(), 1, &()) {

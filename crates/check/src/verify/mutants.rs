@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::fmt;
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
-use tombolo_protocol::vi::{Options, Remote, WritePolicy};
+use tombolo_protocol::vi::{ProtocolOptions, Remote, WritePolicy};
 
 const ALL: &[&str] =
     &["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
@@ -283,13 +283,13 @@ impl Mutant {
     }
 
     /// The protocol's options.
-    pub(super) fn options(&self) -> Options {
+    pub(super) fn options(&self) -> ProtocolOptions {
         let RuleInfo { write, remote, .. } = row(self.rule);
-        let options = Options { write, remote, ..Options::default() };
+        let options = ProtocolOptions { write, remote, ..ProtocolOptions::default() };
         match self.rule {
-            Broken::Rule(rule) => Options { broken_rule: Some(rule), ..options },
+            Broken::Rule(rule) => ProtocolOptions { broken_rule: Some(rule), ..options },
             Broken::Nmoesi(rule) => {
-                Options { nmoesi: NmoesiOptions { broken: Some(rule), ..options.nmoesi }, ..options }
+                ProtocolOptions { nmoesi: NmoesiOptions { broken: Some(rule), ..options.nmoesi }, ..options }
             }
         }
     }

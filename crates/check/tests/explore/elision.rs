@@ -7,7 +7,7 @@ use tombolo_check::explore::{
 use tombolo_check::litmus::parse;
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, TestVerdict, verify};
 use tombolo_protocol::elision::BrokenElision;
-use tombolo_protocol::options::{Options, Remote, WritePolicy};
+use tombolo_protocol::options::{ProtocolOptions, Remote, WritePolicy};
 
 /// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
@@ -118,7 +118,7 @@ fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
             };
             for layout in layouts(&program, shape) {
                 let outcomes = |reductions| {
-                    let options = Options { write: WritePolicy::Back, remote, ..Options::default() };
+                    let options = ProtocolOptions { write: WritePolicy::Back, remote, ..ProtocolOptions::default() };
                     let config = Config {
                         options,
                         boundary_policy: decides,

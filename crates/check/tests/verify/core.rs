@@ -10,20 +10,20 @@ use tombolo_check::verify::{
 };
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::catalogue::facts;
-use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, Tracks, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, ProtocolOptions, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
 /// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
 
-fn design(protocol: &str, options: Options) -> Design {
+fn design(protocol: &str, options: ProtocolOptions) -> Design {
     let promise = if protocol == "ideal" { Promise::Nothing } else { Promise::Ptx };
     Design::new(protocol, protocol, options, promise).expect("it is listed")
 }
 
 fn promising() -> Vec<Design> {
     let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
-    named.map(|protocol| design(protocol, Options::default())).collect()
+    named.map(|protocol| design(protocol, ProtocolOptions::default())).collect()
 }
 
 fn within(states_of_test: u64) -> Budget {
@@ -72,10 +72,10 @@ fn a_kernel_sees_what_the_kernels_before_it_have_written() {
     }
     let mut designs = Vec::new();
     let all_but_ideal = || PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
-    let back = Options { write: WritePolicy::Back, ..Options::default() };
+    let back = ProtocolOptions { write: WritePolicy::Back, ..ProtocolOptions::default() };
     designs.extend(all_but_ideal().map(|protocol| design(protocol, back)));
     for write in [WritePolicy::Through, WritePolicy::Back] {
-        let remote = Options { write, bulk: BulkInvalidation::Remote, ..Options::default() };
+        let remote = ProtocolOptions { write, bulk: BulkInvalidation::Remote, ..ProtocolOptions::default() };
         designs.extend(["software-flat", "software-hierarchical"].map(|protocol| design(protocol, remote)));
     }
     let reports = verify(&designs, &Case::kernels(), within(6_000), THREADS, &());
@@ -85,7 +85,7 @@ fn a_kernel_sees_what_the_kernels_before_it_have_written() {
 #[test]
 #[ignore = "deep: 10,000 states a test"]
 fn the_shapes_are_forbidden_and_never_reached() {
-    let back = Options { write: WritePolicy::Back, ..Options::default() };
+    let back = ProtocolOptions { write: WritePolicy::Back, ..ProtocolOptions::default() };
     let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
     let designs = promising().into_iter().chain(named.map(|protocol| design(protocol, back)));
     let reports = verify(&designs.collect::<Vec<_>>(), &Case::shapes(), within(10_000), THREADS, &());
@@ -98,7 +98,7 @@ fn the_shapes_are_forbidden_and_never_reached() {
 
 #[test]
 fn a_polling_load_sees_the_store_in_the_end() {
-    let ideal = design("ideal", Options { keep_l1: true, ..Options::default() });
+    let ideal = design("ideal", ProtocolOptions { keep_l1: true, ..ProtocolOptions::default() });
     let reports = verify(&[promising(), vec![ideal]].concat(), &Case::polling(), Budget::default(), THREADS, &());
     let (ideal, promising) = reports.split_last().expect("there are designs");
     assert_clean(promising);
@@ -121,7 +121,7 @@ fn the_core_tests_keep_the_model_where_lines_are_written_back_within_a_larger_bu
 }
 
 fn written_back(states: u64) {
-    let options = Options { write: WritePolicy::Back, ..Options::default() };
+    let options = ProtocolOptions { write: WritePolicy::Back, ..ProtocolOptions::default() };
     let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
     let designs: Vec<Design> = named.map(|protocol| design(protocol, options)).collect();
     assert_clean(&verify(&designs, &Case::core(), within(states), THREADS, &()));
@@ -141,7 +141,11 @@ fn the_core_tests_keep_the_model_where_only_readers_are_sharers_within_a_larger_
 /// `core`, `kernels`: states per core test, and per kernel boundary test.
 fn readers_are_sharers(core: u64, kernels: u64) {
     let writes = [WritePolicy::Through, WritePolicy::Back];
-    let options = writes.map(|write| Options { write, stores: StoreAllocation::SharersOnly, ..Options::default() });
+    let options = writes.map(|write| ProtocolOptions {
+        write,
+        stores: StoreAllocation::SharersOnly,
+        ..ProtocolOptions::default()
+    });
     let designs: Vec<Design> =
         options.iter().flat_map(|options| ["nhcc", "hmg"].map(|protocol| design(protocol, *options))).collect();
     assert_clean(&verify(&designs, &Case::core(), within(core), THREADS, &()));
@@ -172,11 +176,11 @@ fn directories_track_all(configurations: &[&str], core: u64, kernels: u64) {
 #[test]
 fn a_replaced_entry_that_loses_dirty_bytes_is_caught() {
     for protocol in ["nhcc", "hmg"] {
-        let broken = |tracks| Options {
+        let broken = |tracks| ProtocolOptions {
             write: WritePolicy::Back,
             broken_rule: Some(BrokenRule::DirtyEvictionLost),
             tracks,
-            ..Options::default()
+            ..ProtocolOptions::default()
         };
         let designs = [Tracks::Shared, Tracks::All].map(|tracks| design(protocol, broken(tracks)));
         for report in verify(&designs, &Case::core(), within(1_500), THREADS, &()) {
@@ -214,7 +218,7 @@ fn random_programs_keep_the_model() {
 
 #[test]
 fn ideal_promises_nothing_and_is_seen_to_violate() {
-    let reports = verify(&[design("ideal", Options::default())], &Case::core(), within(4_000), THREADS, &());
+    let reports = verify(&[design("ideal", ProtocolOptions::default())], &Case::core(), within(4_000), THREADS, &());
     let tests = &reports[0].tests;
     assert!(tests.iter().all(|test| test.verdict == TestVerdict::NotPromised));
     let seen = tests.iter().filter(|test| test.trace.is_some()).count();
@@ -231,8 +235,9 @@ fn designs_that_are_explored_alike_share_their_explorations() {
         }
     }
     let named = |name, options| Design::new(name, "hmg", options, Promise::Ptx).expect("it is listed");
-    let back = Options { write: WritePolicy::Back, ..Options::default() };
-    let designs = [named("one", Options::default()), named("other", back), named("twin", Options::default())];
+    let back = ProtocolOptions { write: WritePolicy::Back, ..ProtocolOptions::default() };
+    let designs =
+        [named("one", ProtocolOptions::default()), named("other", back), named("twin", ProtocolOptions::default())];
     let cases: Vec<Case> = (0..3).map(|index| Case::random(3, index, 2)).collect();
     let heard = ProgressLog(std::sync::Mutex::default());
     let together = verify(&designs, &cases, Budget::default(), 2, &heard);

@@ -12,7 +12,7 @@ use tombolo_protocol::Class;
 
 /// A cache level with divided ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum CacheLevel {
     /// An SM's cache.
     L1,
     /// A module's cache.
@@ -32,7 +32,7 @@ pub struct Window {
 pub trait CapacityPolicy: Debug + Send + Sync {
     /// Number of local ways in a cache with `ways` ways when a kernel starts, at least 1 and fewer than all;
     /// `None`: not split.
-    fn start(&self, level: Level, ways: u32) -> Option<u32>;
+    fn start(&self, level: CacheLevel, ways: u32) -> Option<u32>;
 
     /// True if the two sides act as separate caches: a line never takes an empty way from the other side.
     fn is_strict(&self) -> bool {
@@ -83,7 +83,7 @@ policies! {
 
 /// A split needs remote lines to share the cache with.
 fn conflict(capacity: &Capacity, _: &'static str, design: &DesignConfig) -> Option<Conflict> {
-    let is_split = capacity.policy().start(Level::L2, 2).is_some();
+    let is_split = capacity.policy().start(CacheLevel::L2, 2).is_some();
     let caches_others = (design.coherence.facts().caches)(Class::SystemRemote, &design.options());
     (is_split && !caches_others).then(|| Conflict {
         key: "capacity.kind",

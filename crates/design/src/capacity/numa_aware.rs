@@ -7,7 +7,7 @@
 //! | yes | yes | a way moves toward an even split |
 //! | no | no | nothing |
 
-use super::{CapacityPolicy, Level, Window};
+use super::{CapacityPolicy, CacheLevel, Window};
 use crate::axis::option;
 
 /// Cycles between two samples. Source: NUMA-GPU, section 5.1: a 5K cycles period.
@@ -25,7 +25,7 @@ option! {
 
 impl CapacityPolicy for NumaAware {
     /// An even split; a cache with a single way is not split.
-    fn start(&self, _: Level, ways: u32) -> Option<u32> {
+    fn start(&self, _: CacheLevel, ways: u32) -> Option<u32> {
         (ways > 1).then_some(ways / 2)
     }
 

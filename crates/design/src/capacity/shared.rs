@@ -1,6 +1,6 @@
 //! A common LRU order for all lines.
 
-use super::{CapacityPolicy, Level};
+use super::{CapacityPolicy, CacheLevel};
 use crate::axis::option;
 
 option! {
@@ -9,7 +9,7 @@ option! {
 }
 
 impl CapacityPolicy for Shared {
-    fn start(&self, _: Level, _: u32) -> Option<u32> {
+    fn start(&self, _: CacheLevel, _: u32) -> Option<u32> {
         None
     }
 }

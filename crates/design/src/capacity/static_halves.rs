@@ -1,6 +1,6 @@
 //! Two caches in an L2: half for the module's memory, half for remote data (NUMA-GPU, figure 7b).
 
-use super::{CapacityPolicy, Level};
+use super::{CapacityPolicy, CacheLevel};
 use crate::axis::option;
 
 option! {
@@ -10,10 +10,10 @@ option! {
 
 impl CapacityPolicy for StaticHalves {
     /// L1 caches are not split.
-    fn start(&self, level: Level, ways: u32) -> Option<u32> {
+    fn start(&self, level: CacheLevel, ways: u32) -> Option<u32> {
         match level {
-            Level::L1 => None,
-            Level::L2 => (ways > 1).then_some(ways / 2),
+            CacheLevel::L1 => None,
+            CacheLevel::L2 => (ways > 1).then_some(ways / 2),
         }
     }
 

@@ -12,21 +12,21 @@
 use super::effects::StepEffects;
 use super::frames::BlockFrames;
 use super::merge::PendingMerge;
-use super::{Block, BlockBytes, BlockContents, BlockSlice, Blocks, Geometry, MessageOf, expect_accepted};
+use super::{Block, BlockBytes, BlockContents, BlockDesign, BlockSlice, Geometry, MessageOf, expect_accepted};
 use crate::cache::{BulkClass, Cache, Ways};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Flag, LineRequest, Message, Origin};
+use crate::message::{Flag, LineRequest, Message, ReplyDestination};
+use crate::module_config::ModuleConfig;
 use crate::packet::Payload;
-use crate::site::Site;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::coherent_host::RowPolicy;
 use tombolo_protocol::block::ByteSet;
+use tombolo_protocol::client_home::{self, Answer, BlockEvent, Carried, Node, Nodes};
 use tombolo_protocol::coherence;
 use tombolo_protocol::host::Backlog;
-use tombolo_protocol::nodes::{self, Answer, Carried, Event, Node, Nodes};
 use tombolo_types::{Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
 /// State for a line in the cache above the block memory.
@@ -97,17 +97,17 @@ pub(super) struct Client<N: Nodes, D: Contents> {
 }
 
 impl<N: Nodes, D: Contents> Client<N, D> {
-    pub(super) fn new(site: &Site<Blocks<N>, D>, geometry: Geometry) -> Client<N, D> {
-        let machine = &site.machine;
+    pub(super) fn new(config: &ModuleConfig<BlockDesign<N>, D>, geometry: Geometry) -> Client<N, D> {
+        let machine = &config.machine;
         let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
-        let is_host = site.layout.host() == Some(site.module);
+        let is_host = config.layout.host() == Some(config.module);
         let closes = stack.row_policy == RowPolicy::Closed;
         let cycles = (stack.probe_cycles.numerator * u32::from(geometry.lines()), stack.probe_cycles.denominator);
         Client {
-            node: Node::Client(site.module),
+            node: Node::Client(config.module),
             is_host,
             blocks: FxHashMap::default(),
-            places: BlockFrames::new(site, geometry),
+            places: BlockFrames::new(config, geometry),
             above: Cache::new(crate::convert::l2_slice(machine)),
             port: Serializer::new(machine.l2.rate),
             request: crate::convert::request_interval(machine),
@@ -187,17 +187,21 @@ impl<N: Nodes, D: Contents> Client<N, D> {
 
     /// Converts a request from a core or an SM to the block protocol's form. A store smaller than a dirty mask's
     /// granularity gets `.sys` scope, because a merge by masks would corrupt its neighbours.
-    fn request(&self, body: &LineRequest<D>, place: u16) -> nodes::Request<BlockContents<D>> {
+    fn request(&self, body: &LineRequest<D>, place: u16) -> client_home::BlockRequest<BlockContents<D>> {
         match body.request {
             coherence::Request::Read { mask, scope } => {
-                nodes::Request::Read { set: BlockBytes::of(place, mask), scope }
+                client_home::BlockRequest::Read { set: BlockBytes::of(place, mask), scope }
             }
             coherence::Request::Write { mask, scope, data, .. } => {
                 let scope = if is_whole(mask, self.grains_together) { scope } else { Scope::Sys };
-                nodes::Request::Write { set: BlockBytes::of(place, mask), scope, data: BlockContents::of(place, data) }
+                client_home::BlockRequest::Write {
+                    set: BlockBytes::of(place, mask),
+                    scope,
+                    data: BlockContents::of(place, data),
+                }
             }
             coherence::Request::Atomic { mask, scope, update, returns } => {
-                nodes::Request::Atomic { set: BlockBytes::of(place, mask), scope, update, returns }
+                client_home::BlockRequest::Atomic { set: BlockBytes::of(place, mask), scope, update, returns }
             }
         }
     }
@@ -223,8 +227,8 @@ fn mask_of<D: Contents>(body: &LineRequest<D>) -> Mask {
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Accepts a request from this module's SMs, or from the host's core.
-    pub(super) fn local(&mut self, mut body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
+    pub(super) fn local(&mut self, mut body: LineRequest<D>, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
+        here.shared.traffic.l1_l2 += here.config.packet_sizes.of(Payload::of(&body.request));
         body.note_arrival(here.out.now());
         self.offer(body, here);
     }
@@ -234,45 +238,50 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         &mut self,
         block: Block,
         body: &LineRequest<D>,
-        here: &SliceContext<'_, '_, Blocks<N>, D>,
+        here: &SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> bool {
         let request = self.client.request(body, self.geometry.place(body.line));
         let mut slot = self.client.cell(block).slot.clone();
         let mut did = StepEffects::<N, D>::default();
-        let step = here.site.protocol.0.step(self.client.node, &mut slot, Event::Asked(request), &mut did);
+        let step = here.config.protocol.0.step(self.client.node, &mut slot, BlockEvent::Request(request), &mut did);
         step.is_err() || did.parks
     }
 
     /// Executes a request for a block with a frame and no transaction in flight. `by`: the module that caused the
     /// wait.
-    pub(super) fn run(&mut self, body: &LineRequest<D>, by: ModuleId, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn run(
+        &mut self,
+        body: &LineRequest<D>,
+        by: ModuleId,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
+    ) {
         let (block, place) = (self.geometry.block(body.line), self.geometry.place(body.line));
         let request = self.client.request(body, place);
         let cell = self.client.cell(block);
         let above = N::above(&cell.slot).map_or(Mask::NONE, |above| above.of_line(place));
         let was_above = above.contains(mask_of(body));
         let mut did = StepEffects::default();
-        self.step(block, Event::Asked(request), &mut did, here);
-        let (now, line) = (here.out.now(), here.site.machine.line);
+        self.step(block, BlockEvent::Request(request), &mut did, here);
+        let (now, line) = (here.out.now(), here.config.machine.line);
         if did.parks {
             let cell = self.client.cell(block);
             cell.parked.push_front(*body);
             cell.is_requesting = true;
             self.client.outstanding += 1;
-            self.stats.asked += 1;
+            self.stats.requests += 1;
             let looked_up = Departure::at(now).through_for(
                 now,
                 &mut self.client.port,
                 tombolo_types::Bytes(0),
                 self.client.request,
             );
-            let leaves = looked_up.after(here.site.machine.l2.hit_latency).after(self.client.lookup);
+            let leaves = looked_up.after(here.config.machine.l2.hit_latency).after(self.client.lookup);
             self.send_messages(block, did, leaves, here);
             return;
         }
         let bytes = tombolo_types::Bytes(u64::from(mask_of(body).grains()) * line.grain());
         let passed = Departure::at(now).through_for(now, &mut self.client.port, bytes, self.client.request);
-        let leaves = passed.after(here.site.machine.l2.hit_latency);
+        let leaves = passed.after(here.config.machine.l2.hit_latency);
         self.count(body, was_above, here);
         self.client.cell(block).used[usize::from(place / 64)] |= 1 << (place % 64);
         let ready = self.bring_above(body, was_above, leaves, here);
@@ -285,7 +294,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         body: &LineRequest<D>,
         was_above: bool,
         leaves: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Departure {
         let (line, mask) = (body.line, mask_of(body));
         let writes = !matches!(body.request, coherence::Request::Read { .. });
@@ -322,7 +331,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         line: Line,
         mask: Mask,
         asks: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Ps {
         if self.client.closes_rows {
             here.shared.memory.close_row(line);
@@ -331,12 +340,12 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Inserts a line into the cache above and writes a dirty victim back to the memory below.
-    fn insert_above(&mut self, line: Line, state: CachedLine, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn insert_above(&mut self, line: Line, state: CachedLine, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         let inserted = self.client.above.insert(line, BulkClass::new(0), state, Ways::ALL);
         let Some(victim) = inserted.and_then(|inserted| inserted.victim) else { return };
         here.shared.stats.evictions += 1;
         let (block, place) = (self.geometry.block(victim.line), self.geometry.place(victim.line));
-        self.step(block, Event::EvictAbove(BlockBytes::of(place, Mask::ALL)), &mut StepEffects::default(), here);
+        self.step(block, BlockEvent::EvictAbove(BlockBytes::of(place, Mask::ALL)), &mut StepEffects::default(), here);
         let written = victim.state.written;
         if !written.is_empty() {
             here.shared.stats.writebacks += 1;
@@ -353,7 +362,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         line: Line,
         mask: Mask,
         leaves: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         here.store_memory(line, mask, leaves);
     }
@@ -364,9 +373,9 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         body: &LineRequest<D>,
         answer: Option<(Answer<BlockContents<D>>, ModuleId)>,
         ready: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let Origin { sm, warp, result, register, .. } = body.origin;
+        let ReplyDestination { sm, warp, result, register, .. } = body.origin;
         let (line, place) = (body.line, self.geometry.place(body.line));
         match answer {
             Some((Answer::Fill { data, .. }, by)) => {
@@ -375,12 +384,12 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 let data = data.line(place);
                 here.deliver(ready, sm, mask.grains(), |at| {
                     let time = body.held_until(ready.time(), at);
-                    Message::Fill { register, line, mask, data, seen, by, time }
+                    Message::Fill { register, line, mask, data, seen, responder: by, latency: time }
                 });
             }
             Some((Answer::Old { data }, by)) => {
                 let data = data.line(place);
-                here.deliver(ready, sm, 1, |_| Message::Old { warp, result, data, by });
+                here.deliver(ready, sm, 1, |_| Message::AtomicResult { warp, result, data, responder: by });
             }
             None => {}
         }
@@ -390,7 +399,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    fn count(&self, body: &LineRequest<D>, was_above: bool, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn count(&self, body: &LineRequest<D>, was_above: bool, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         let stats = &mut here.shared.stats;
         match body.request {
             coherence::Request::Read { .. } => {
@@ -409,18 +418,18 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         block: Block,
         message: MessageOf<N, D>,
         ready: Ps,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         let cell = self.client.cell(block);
         if cell.is_requesting {
             cell.by = match from {
                 Node::Client(module) => Some(module),
-                Node::Home => here.site.layout.host(),
+                Node::Home => here.config.layout.host(),
             };
         }
         let brings_block = matches!(N::carries(&message), Carried::Block);
         let mut did = StepEffects::default();
-        self.step(block, Event::Told { from, message }, &mut did, here);
+        self.step(block, BlockEvent::Message { from, message }, &mut did, here);
         let mut leaves = Departure::at(ready);
         if did.messages.is_empty() {
             if brings_block && !self.client.is_host {
@@ -450,9 +459,9 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Writes an arriving block to the stack as a single access: its row stays open for all lines.
-    fn fill_below(&mut self, block: Block, leaves: Departure, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn fill_below(&mut self, block: Block, leaves: Departure, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         let leaves = leaves.after(self.client.lookup);
-        self.stats.filled += 1;
+        self.stats.fills += 1;
         self.record_use(block);
         for place in 0..self.geometry.lines() {
             let line = self.geometry.line(block, place);
@@ -467,7 +476,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         block: Block,
         did: StepEffects<N, D>,
         leaves: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         for (to, message) in did.messages {
             let ready = match N::carries(&message) {
@@ -489,7 +498,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         &mut self,
         block: Block,
         leaves: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Departure {
         let cached = N::above(&self.client.cell(block).slot).cloned().unwrap_or_default();
         let mut done = self.pass_port(&cached, leaves, here).time();
@@ -506,7 +515,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         block: Block,
         set: &BlockBytes,
         leaves: Departure,
-        here: &SliceContext<'_, '_, Blocks<N>, D>,
+        here: &SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Departure {
         let cached = self.client.settled.get(&block).map_or_else(|| set.clone(), |settled| set.without(settled));
         self.pass_port(&cached, leaves, here)
@@ -517,15 +526,15 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         &mut self,
         set: &BlockBytes,
         leaves: Departure,
-        here: &SliceContext<'_, '_, Blocks<N>, D>,
+        here: &SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Departure {
-        let (now, grain) = (here.out.now(), here.site.machine.line.grain());
+        let (now, grain) = (here.out.now(), here.config.machine.line.grain());
         let mut passed = leaves;
         for (_, mask) in set.iter() {
             let bytes = tombolo_types::Bytes(u64::from(mask.grains()) * grain);
             passed = leaves.through_for(now, &mut self.client.port, bytes, self.client.request);
         }
-        if set.is_empty() { leaves } else { passed.after(here.site.machine.l2.hit_latency) }
+        if set.is_empty() { leaves } else { passed.after(here.config.machine.l2.hit_latency) }
     }
 
     /// Reads bytes from a block in the stack as a single access.
@@ -534,7 +543,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         block: Block,
         set: &BlockBytes,
         leaves: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Departure {
         let mut done = leaves.time();
         for (index, (place, mask)) in set.iter().enumerate() {
@@ -554,12 +563,12 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         &mut self,
         block: Block,
         leaves: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         let Some(cell) = self.client.blocks.get(&block) else { return };
         let stays = N::holds(&cell.slot);
         let [above, fresh] = [N::above(&cell.slot), N::fresh(&cell.slot)].map(|set| set.cloned().unwrap_or_default());
-        let lacking = if self.client.is_host { N::standing(&cell.slot).dirty } else { fresh };
+        let lacking = if self.client.is_host { N::client_view(&cell.slot).dirty } else { fresh };
         for place in 0..self.geometry.lines() {
             let line = self.geometry.line(block, place);
             let Some(state) = self.client.above.peek(line).copied() else { continue };
@@ -576,7 +585,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Continues after a possible end of a block's transaction: releases its request slot and reruns waiting requests.
-    pub(super) fn settle(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn settle(&mut self, block: Block, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         let cell = self.client.cell(block);
         if !N::is_busy(&cell.slot) {
             if std::mem::take(&mut cell.is_requesting) {
@@ -593,11 +602,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     pub(super) fn step(
         &mut self,
         block: Block,
-        event: Event<MessageOf<N, D>, BlockContents<D>>,
+        event: BlockEvent<MessageOf<N, D>, BlockContents<D>>,
         did: &mut StepEffects<N, D>,
-        here: &SliceContext<'_, '_, Blocks<N>, D>,
+        here: &SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let protocol = here.site.protocol.0;
+        let protocol = here.config.protocol.0;
         let node = self.client.node;
         let cell = self.client.cell(block);
         expect_accepted(protocol.step(node, &mut cell.slot, event, did), node, block);

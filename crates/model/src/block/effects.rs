@@ -1,9 +1,9 @@
 //! Effects collected from one protocol step for a block.
 
 use super::{BlockContents, MessageOf};
-use crate::watch::Contents;
-use tombolo_protocol::node::Effects;
-use tombolo_protocol::nodes::{Access, Answer, Hold, Node, Nodes, Of};
+use crate::value_probe::Contents;
+use tombolo_protocol::client_home::{Answer, ClientHomeTypes, Hold, HomeMemoryAccess, Node, Nodes};
+use tombolo_protocol::effects::Effects;
 
 /// Effects that a single protocol step has produced, each list in issue order.
 pub(super) struct StepEffects<N: Nodes, D: Contents> {
@@ -12,7 +12,7 @@ pub(super) struct StepEffects<N: Nodes, D: Contents> {
     /// Reply to the current request, if any.
     pub(super) answer: Option<Answer<BlockContents<D>>>,
     /// Memory accesses requested in this step.
-    pub(super) memory: Vec<Access<BlockContents<D>>>,
+    pub(super) memory: Vec<HomeMemoryAccess<BlockContents<D>>>,
     /// Set if the current request has started a transaction and waits for it.
     pub(super) parks: bool,
 }
@@ -23,7 +23,7 @@ impl<N: Nodes, D: Contents> Default for StepEffects<N, D> {
     }
 }
 
-impl<N: Nodes, D: Contents> Effects<Of<N>, BlockContents<D>> for StepEffects<N, D> {
+impl<N: Nodes, D: Contents> Effects<ClientHomeTypes<N>, BlockContents<D>> for StepEffects<N, D> {
     fn send(&mut self, to: Node, message: MessageOf<N, D>) {
         self.messages.push((to, message));
     }
@@ -32,7 +32,7 @@ impl<N: Nodes, D: Contents> Effects<Of<N>, BlockContents<D>> for StepEffects<N, 
         self.answer = Some(answer);
     }
 
-    fn memory(&mut self, access: Access<BlockContents<D>>) {
+    fn memory(&mut self, access: HomeMemoryAccess<BlockContents<D>>) {
         self.memory.push(access);
     }
 

@@ -4,13 +4,13 @@
 //! in flight. The frame is reused immediately, while the victim's write-back is still in flight.
 
 use super::effects::StepEffects;
-use super::{Block, BlockSlice, Blocks, Geometry};
+use super::{Block, BlockDesign, BlockSlice, Geometry};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::site::Site;
-use crate::watch::Contents;
+use crate::module_config::ModuleConfig;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
-use tombolo_protocol::nodes::{Event, Nodes};
+use tombolo_protocol::client_home::{BlockEvent, Nodes};
 
 /// Result of a frame allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +34,14 @@ pub(super) struct BlockFrames {
 }
 
 impl BlockFrames {
-    pub(super) fn new<N: Nodes, D: Contents>(site: &Site<Blocks<N>, D>, geometry: Geometry) -> BlockFrames {
-        let machine = &site.machine;
+    pub(super) fn new<N: Nodes, D: Contents>(
+        config: &ModuleConfig<BlockDesign<N>, D>,
+        geometry: Geometry,
+    ) -> BlockFrames {
+        let machine = &config.machine;
         let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
         let slices = u64::from(machine.l2.slices);
-        let (blocks, ways) = match (site.layout.host() == Some(site.module), &machine.llc) {
+        let (blocks, ways) = match (config.layout.host() == Some(config.module), &machine.llc) {
             (true, Some(llc)) => (u64::from(llc.directory_blocks), llc.ways),
             (true, None) | (false, _) => (stack.capacity(machine.dram.bytes) / stack.block_bytes, stack.ways),
         };
@@ -101,7 +104,11 @@ impl BlockFrames {
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Allocates a frame for a block, evicting another block if necessary, or reports that the set is crowded.
-    pub(super) fn place(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> FrameAllocation {
+    pub(super) fn place(
+        &mut self,
+        block: Block,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
+    ) -> FrameAllocation {
         let set = self.client.places.set(block);
         if self.client.places.touch(set, block) {
             return FrameAllocation::Here;
@@ -112,7 +119,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 !N::is_busy(&cell.slot) && cell.parked.is_empty()
             };
             let Some(victim) = self.client.places.oldest_first(set).into_iter().find(idle) else {
-                self.stats.crowded += 1;
+                self.stats.frame_stalls += 1;
                 return FrameAllocation::Crowded(set);
             };
             self.evict(victim, here);
@@ -121,11 +128,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         FrameAllocation::Here
     }
 
-    fn evict(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn evict(&mut self, block: Block, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         self.stats.evicted += 1;
         self.client.places.remove(block);
         let mut did = StepEffects::default();
-        self.step(block, Event::Evict, &mut did, here);
+        self.step(block, BlockEvent::Evict, &mut did, here);
         let leaves = Departure::at(here.out.now()).after(self.client.answers_after());
         self.sync_above(block, leaves, here);
         self.send_messages(block, did, leaves, here);
@@ -134,12 +141,12 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
 
     /// Drops the client's state for a block without contents and without waiting requests, then retries requests that
     /// wait for a frame in its set.
-    pub(super) fn forget_if_gone(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn forget_if_gone(&mut self, block: Block, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         let Some(cell) = self.client.blocks.get(&block) else { return };
         if N::is_busy(&cell.slot) {
             return;
         }
-        let waits = !cell.parked.is_empty() || cell.merging.is_some() || here.site.protocol.0.owes(&cell.slot);
+        let waits = !cell.parked.is_empty() || cell.merging.is_some() || here.config.protocol.0.owes(&cell.slot);
         if !N::holds(&cell.slot) && !waits {
             self.record_use(block);
             self.client.blocks.remove(&block);

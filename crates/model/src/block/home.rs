@@ -4,17 +4,17 @@
 //! immediately.
 
 use super::effects::StepEffects;
-use super::{Block, BlockBytes, BlockContents, BlockSlice, Blocks, MessageOf, expect_accepted};
+use super::{Block, BlockBytes, BlockContents, BlockDesign, BlockSlice, MessageOf, expect_accepted};
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::Message;
+use crate::module_config::ModuleConfig;
 use crate::mshr::EntryId;
-use crate::site::Site;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_protocol::block::ByteSet;
-use tombolo_protocol::nodes::{Access, Class, Event, Node, Nodes};
+use tombolo_protocol::client_home::{BlockEvent, HomeMemoryAccess, MessageClass, Node, Nodes};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{Mask, ModuleId, Ps};
 
@@ -35,8 +35,8 @@ pub(super) struct Home<N: Nodes, D: Contents> {
 }
 
 impl<N: Nodes, D: Contents> Home<N, D> {
-    pub(super) fn new(site: &Site<Blocks<N>, D>) -> Home<N, D> {
-        let directory = site.machine.host_directory.as_ref();
+    pub(super) fn new(config: &ModuleConfig<BlockDesign<N>, D>) -> Home<N, D> {
+        let directory = config.machine.host_directory.as_ref();
         let lookup = directory.expect("a machine with stacks has a host").lookup_latency;
         Home { blocks: FxHashMap::default(), lookup }
     }
@@ -75,21 +75,21 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         block: Block,
         message: MessageOf<N, D>,
         ready: Ps,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let is_request = N::class(&message) == Class::Request;
+        let is_request = N::class(&message) == MessageClass::Request;
         let kept = self.home().block(block);
         if is_request && (N::is_busy(&kept.slot) || !kept.waiting.is_empty()) {
             kept.waiting.push_back((from, message));
             self.stats.home_waits += 1;
             return;
         }
-        self.home_step(block, Event::Told { from, message }, ready, here);
+        self.home_step(block, BlockEvent::Message { from, message }, ready, here);
         self.run_waiting(block, ready, here);
     }
 
     /// Handles a completed memory read for a block.
-    pub(super) fn home_read(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn home_read(&mut self, block: Block, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         let mut held = BlockContents::default();
         if size_of::<D>() != 0 {
             for place in 0..self.geometry.lines() {
@@ -98,37 +98,37 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             }
         }
         let now = here.out.now();
-        self.home_step(block, Event::Read(held), now, here);
+        self.home_step(block, BlockEvent::Read(held), now, here);
         self.run_waiting(block, now, here);
     }
 
     /// Runs waiting requests until a request starts a transaction.
-    fn run_waiting(&mut self, block: Block, ready: Ps, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn run_waiting(&mut self, block: Block, ready: Ps, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         loop {
             let kept = self.home().block(block);
             if N::is_busy(&kept.slot) {
                 return;
             }
             let Some((from, message)) = kept.waiting.pop_front() else { return };
-            self.home_step(block, Event::Told { from, message }, ready, here);
+            self.home_step(block, BlockEvent::Message { from, message }, ready, here);
         }
     }
 
     fn home_step(
         &mut self,
         block: Block,
-        event: Event<MessageOf<N, D>, BlockContents<D>>,
+        event: BlockEvent<MessageOf<N, D>, BlockContents<D>>,
         ready: Ps,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         let mut did = StepEffects::default();
-        let (protocol, lookup) = (here.site.protocol.0, self.home().lookup);
+        let (protocol, lookup) = (here.config.protocol.0, self.home().lookup);
         let kept = self.home().block(block);
-        if let Event::Told { from: Node::Client(client), message } = &event
-            && N::class(message) == Class::Request
+        if let BlockEvent::Message { from: Node::Client(client), message } = &event
+            && N::class(message) == MessageClass::Request
         {
             kept.requester = *client;
-            if *client != here.site.module {
+            if *client != here.config.module {
                 kept.requesters.add(*client);
             }
         }
@@ -148,24 +148,24 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn home_memory(
         &mut self,
         block: Block,
-        access: Access<BlockContents<D>>,
+        access: HomeMemoryAccess<BlockContents<D>>,
         requester: ModuleId,
         leaves: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         match access {
-            Access::Read => {
-                let is_own = requester == here.site.module;
+            HomeMemoryAccess::Read => {
+                let is_own = requester == here.config.module;
                 let places = if is_own { 0 } else { self.geometry.lines() };
                 let line = |place| self.geometry.line(block, place);
                 let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves).done);
                 let at = reads.max().unwrap_or(leaves.time()).max(here.out.now() + Ps(1));
                 let (line, register) = (line(0), EntryId::default());
                 let time = D::Note::default();
-                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register, time });
+                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register, latency: time });
             }
-            Access::Write { set, data } => self.home_write(block, &set, &data, leaves, here),
-            Access::WriteAll { data } => {
+            HomeMemoryAccess::Write { set, data } => self.home_write(block, &set, &data, leaves, here),
+            HomeMemoryAccess::WriteAll { data } => {
                 let set = BlockBytes::whole(self.geometry.lines());
                 self.home_write(block, &set, &data, leaves, here);
             }
@@ -180,7 +180,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         set: &BlockBytes,
         data: &BlockContents<D>,
         leaves: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         for (place, mask) in set.iter() {
             here.shared.memory.write(self.geometry.line(block, place), mask, data.line(place));

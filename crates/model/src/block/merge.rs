@@ -2,12 +2,12 @@
 //! sharer may lack is merged, and the controller is notified when all merges have completed.
 
 use super::effects::StepEffects;
-use super::{Block, BlockSlice, Blocks};
+use super::{Block, BlockDesign, BlockSlice};
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::Message;
-use crate::watch::Contents;
-use tombolo_protocol::nodes::{Event, Nodes};
+use crate::value_probe::Contents;
+use tombolo_protocol::client_home::{BlockEvent, Nodes};
 use tombolo_types::Ps;
 
 /// Pending merge of a block.
@@ -21,8 +21,8 @@ pub(super) struct PendingMerge {
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Merges all blocks with an owed merge, in address order.
-    pub(super) fn merge_all(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        let protocol = here.site.protocol.0;
+    pub(super) fn merge_all(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
+        let protocol = here.config.protocol.0;
         let owed =
             self.client.blocks.iter().filter(|(_, cell)| protocol.owes(&cell.slot) || all && N::is_dirty(&cell.slot));
         let mut owed: Vec<Block> = owed.map(|(block, _)| *block).collect();
@@ -45,15 +45,15 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Continues a block's merge if no transaction for the block is in flight.
-    pub(super) fn merge_on(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        let protocol = here.site.protocol.0;
+    pub(super) fn merge_on(&mut self, block: Block, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
+        let protocol = here.config.protocol.0;
         let cell = self.client.cell(block);
         let Some(all) = cell.merging.as_ref().map(|merging| merging.all) else { return };
         if N::is_busy(&cell.slot) {
             return;
         }
         let mut did = StepEffects::default();
-        self.step(block, Event::Merge { all }, &mut did, here);
+        self.step(block, BlockEvent::Merge { all }, &mut did, here);
         let leaves = Departure::at(here.out.now()).after(self.client.answers_after());
         self.sync_above(block, leaves, here);
         self.send_messages(block, did, leaves, here);
@@ -73,8 +73,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Notifies the controller after all merges for a join have completed.
-    fn merged(&mut self, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        let controller = here.site.layout.controller(here.site.module);
+    fn merged(&mut self, join: u32, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
+        let controller = here.config.layout.controller(here.config.module);
         here.out.send(here.out.now() + Ps(1), self.id, controller, Message::Written { join });
     }
 }

@@ -5,7 +5,7 @@
 //! blocks (UMH's HMD). The protocol keeps each block's state in a slot per node; all rules for values live in the
 //! protocol.
 //!
-//! - `geometry`: mapping between lines and blocks. `bytes`: byte sets and contents. `post`: messages in flight between
+//! - `geometry`: mapping between lines and blocks. `bytes`: byte sets and contents. `mailbox`: messages in flight between
 //!   slices.
 //! - `client`: requests from arrival to reply, and requests from the home. `turn`: the order in which requests run.
 //!   `frames`: frame allocation and eviction.
@@ -22,43 +22,43 @@ mod effects;
 mod frames;
 mod geometry;
 mod home;
+mod mailbox;
 mod merge;
-mod post;
 mod stats;
 mod turn;
 
 pub use bytes::{BlockBytes, BlockContents};
-pub use post::{Letter, Post};
+pub use mailbox::{Mailbox, MessageId};
 pub use stats::BlockStats;
 
-use crate::below::{Below, L2};
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
-use crate::flags::Shown;
+use crate::flags::VisibleFlag;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::memory::Memory;
 use crate::message::Message;
-use crate::packet::{Packet, Told};
-use crate::site::{Routing, Site};
-use crate::watch::Contents;
+use crate::module_config::{ModuleConfig, Routing};
+use crate::packet::{BlockMessage, Packet};
+use crate::value_probe::Contents;
 use client::Client;
 use geometry::Geometry;
 use home::Home;
 use std::ops::Range;
+use tombolo_protocol::client_home::{Carried, MessageClass, Node, Nodes};
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::nodes::{Carried, Class, Node, Nodes};
-use tombolo_protocol::options::{Facts, Options};
+use tombolo_protocol::options::{ProtocolFacts, ProtocolOptions};
 use tombolo_protocol::plan::{Phase, Sync};
 use tombolo_protocol::{Action, Protocol, Refusal};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps};
 
 /// Protocol adapter for clients and homes, served by slices at block granularity.
 #[derive(Clone, Copy, Debug)]
-pub struct Blocks<N>(pub N);
+pub struct BlockDesign<N>(pub N);
 
-impl<N: Nodes> Protocol for Blocks<N> {
+impl<N: Nodes> Protocol for BlockDesign<N> {
     type Types = N::Types;
 
-    const FACTS: Facts = N::FACTS;
+    const FACTS: ProtocolFacts = N::FACTS;
     const BREAKABLE: bool = N::BREAKABLE;
 
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
@@ -69,7 +69,7 @@ impl<N: Nodes> Protocol for Blocks<N> {
         self.0.release(sync)
     }
 
-    fn options(&self) -> &Options {
+    fn options(&self) -> &ProtocolOptions {
         self.0.options()
     }
 }
@@ -78,14 +78,14 @@ impl<N: Nodes> Protocol for Blocks<N> {
 #[derive(Clone, Debug)]
 pub struct Envelope<M> {
     message: M,
-    flags: Vec<Shown>,
+    flags: Vec<VisibleFlag>,
 }
 
 type MessageOf<N, D> = <N as Nodes>::Message<BlockContents<D>>;
 
-impl<N: Nodes, D: Contents> Below<D> for Blocks<N> {
+impl<N: Nodes, D: Contents> L2Design<D> for BlockDesign<N> {
     type Slice = BlockSlice<N, D>;
-    type Between = Post<Envelope<MessageOf<N, D>>>;
+    type SharedBySlices = Mailbox<Envelope<MessageOf<N, D>>>;
 
     fn routing(&self) -> Routing {
         Routing { hierarchical: false, fills_stay_ahead: true }
@@ -112,8 +112,8 @@ pub struct BlockSlice<N: Nodes, D: Contents> {
     client: Client<N, D>,
     /// Home directory; present on the host only.
     home: Option<Home<N, D>>,
-    post: Post<Envelope<MessageOf<N, D>>>,
-    /// Number of letters sent.
+    mailbox: Mailbox<Envelope<MessageOf<N, D>>>,
+    /// Number of messages sent.
     sent: u32,
     /// Latest arrival time among messages to this slice itself.
     heard: Ps,
@@ -128,24 +128,24 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         block: Block,
         message: MessageOf<N, D>,
         departs: Departure,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let site = here.site;
-        let host = site.layout.host().expect("blocks are of host memory, and the host is a module");
+        let config = here.config;
+        let host = config.layout.host().expect("blocks are of host memory, and the host is a module");
         let target = match to {
             Node::Home => host,
             Node::Client(module) => module,
         };
         let class = N::class(&message);
         let (grains, masks) = self.payload_size(&message, here);
-        self.stats.count(class, u64::from(grains) * site.machine.line.grain(), target != site.module);
+        self.stats.count(class, u64::from(grains) * config.machine.line.grain(), target != config.module);
         let flags = if grains > 0 { self.flags(block, here) } else { Vec::new() };
-        let letter = Letter { from: self.id, number: self.sent };
+        let message_id = MessageId { from: self.id, number: self.sent };
         self.sent = self.sent.wrapping_add(1);
-        self.post.send(letter, Envelope { message, flags });
+        self.mailbox.send(message_id, Envelope { message, flags });
         let line = self.geometry.line(block, 0);
-        let packet = Packet::Told(Told { line, letter, class, grains, masks });
-        if target == site.module {
+        let packet = Packet::BlockMessage(BlockMessage { line, id: message_id, class, grains, masks });
+        if target == config.module {
             let at = departs.time().max(self.heard).max(here.out.now() + Ps(1));
             self.heard = at;
             here.out.send(at, self.id, self.id, Message::Enter { source: target, packet });
@@ -155,19 +155,19 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Returns a message's payload size: grains (line data) and mask bytes.
-    fn payload_size(&self, message: &MessageOf<N, D>, here: &SliceContext<'_, '_, Blocks<N>, D>) -> (u32, u16) {
+    fn payload_size(&self, message: &MessageOf<N, D>, here: &SliceContext<'_, '_, BlockDesign<N>, D>) -> (u32, u16) {
         match N::carries(message) {
             Carried::Nothing => (0, 0),
             Carried::Block => (u32::from(self.geometry.lines()) * Mask::ALL.grains(), 0),
             Carried::Masked(bytes) => {
-                let masks = bytes.lines() as u64 * here.site.machine.messages.mask_bytes.0;
+                let masks = bytes.lines() as u64 * here.config.machine.messages.mask_bytes.0;
                 (bytes.grains(), masks as u16)
             }
         }
     }
 
     /// Returns the flags visible in a block's lines at this slice.
-    fn flags(&self, block: Block, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Vec<Shown> {
+    fn flags(&self, block: Block, here: &SliceContext<'_, '_, BlockDesign<N>, D>) -> Vec<VisibleFlag> {
         let flags = here.flags();
         if flags.is_empty() {
             return Vec::new();
@@ -180,34 +180,40 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn receive(
         &mut self,
         source: ModuleId,
-        Told { line, letter, .. }: Told,
+        BlockMessage { line, id: message_id, .. }: BlockMessage,
         ready: Ps,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let Envelope { message, flags } = self.post.take(letter);
+        let Envelope { message, flags } = self.mailbox.take(message_id);
         for shown in flags {
             here.flags_mut().learn_shown(shown);
         }
         let block = self.geometry.block(line);
         match N::class(&message) {
-            Class::Request | Class::Answer => self.home_receive(Node::Client(source), block, message, ready, here),
-            Class::Down => self.client_receive(Node::Home, block, message, ready, here),
-            Class::Peer => self.client_receive(Node::Client(source), block, message, ready, here),
+            MessageClass::Request | MessageClass::Answer => {
+                self.home_receive(Node::Client(source), block, message, ready, here)
+            }
+            MessageClass::Down => self.client_receive(Node::Home, block, message, ready, here),
+            MessageClass::Peer => self.client_receive(Node::Client(source), block, message, ready, here),
         }
     }
 }
 
-impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
-    fn new(id: ComponentId, site: &Site<Blocks<N>, D>, post: &Post<Envelope<MessageOf<N, D>>>) -> BlockSlice<N, D> {
-        let machine = &site.machine;
+impl<N: Nodes, D: Contents> L2Slice<BlockDesign<N>, D> for BlockSlice<N, D> {
+    fn new(
+        id: ComponentId,
+        config: &ModuleConfig<BlockDesign<N>, D>,
+        mailbox: &Mailbox<Envelope<MessageOf<N, D>>>,
+    ) -> BlockSlice<N, D> {
+        let machine = &config.machine;
         let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
-        let geometry = Geometry::new(stack, machine.line, site.map.most_slices());
+        let geometry = Geometry::new(stack, machine.line, config.map.most_slices());
         BlockSlice {
             id,
             geometry,
-            client: Client::new(site, geometry),
-            home: (site.layout.host() == Some(site.module)).then(|| Home::new(site)),
-            post: post.clone(),
+            client: Client::new(config, geometry),
+            home: (config.layout.host() == Some(config.module)).then(|| Home::new(config)),
+            mailbox: mailbox.clone(),
             sent: 0,
             heard: Ps::ZERO,
             stats: BlockStats::default(),
@@ -218,15 +224,15 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         self.id
     }
 
-    fn prefetch(&self, _: &Message<D>, _: SliceView<'_, Blocks<N>, D>) {}
+    fn prefetch(&self, _: &Message<D>, _: SliceView<'_, BlockDesign<N>, D>) {}
 
-    fn prefetch_found(&self, _: &Message<D>, _: SliceView<'_, Blocks<N>, D>) {}
+    fn prefetch_found(&self, _: &Message<D>, _: SliceView<'_, BlockDesign<N>, D>) {}
 
-    fn handle(&mut self, message: &Message<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn handle(&mut self, message: &Message<D>, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         match *message {
             Message::Local(request) => self.local(request, here),
             Message::Memory { line, .. } => self.home_read(self.geometry.block(line), here),
-            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.site.module, self.id),
+            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.config.module, self.id),
         }
     }
 
@@ -235,11 +241,11 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         source: ModuleId,
         packet: &Packet<D>,
         ready: Ps,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         match *packet {
-            Packet::Told(told) => self.receive(source, told, ready, here),
-            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.site.module, self.id),
+            Packet::BlockMessage(told) => self.receive(source, told, ready, here),
+            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.config.module, self.id),
         }
     }
 
@@ -248,52 +254,52 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         false
     }
 
-    fn serve_queues(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn serve_queues(&mut self, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         self.serve(here);
     }
 
-    fn is_walked(_: &Blocks<N>, _: Action) -> bool {
+    fn is_walked(_: &BlockDesign<N>, _: Action) -> bool {
         false
     }
 
-    fn act(&mut self, _: Action, _: Option<&LineSet>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Ps {
+    fn act(&mut self, _: Action, _: Option<&LineSet>, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) -> Ps {
         // Caches are coherent except for unmerged bytes: nothing is invalidated, and no posted store is in flight.
         here.out.now()
     }
 
-    fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         self.merge_all(all, join, here);
     }
 
-    fn held(&mut self) -> (u32, u32) {
+    fn line_counts(&mut self) -> (u32, u32) {
         self.client.lines()
     }
 
-    fn give_up(&mut self, line: Line, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Ps {
-        panic!("{}: the page of {line} is to move, and pages of blocks are the host's for good", here.site.module)
+    fn release_line(&mut self, line: Line, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) -> Ps {
+        panic!("{}: the page of {line} is to move, and pages of blocks are the host's for good", here.config.module)
     }
 
-    fn copied_from(
+    fn read_for_copy(
         &mut self,
         line: Line,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Option<(Mask, D, Departure)> {
-        panic!("{}: {line} is to be copied, and blocks come by themselves", here.site.module)
+        panic!("{}: {line} is to be copied, and blocks come by themselves", here.config.module)
     }
 
-    fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        panic!("{}: a copy writes {line}, and blocks come by themselves", here.site.module)
+    fn overwrite_by_copy(&mut self, line: Line, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
+        panic!("{}: a copy writes {line}, and blocks come by themselves", here.config.module)
     }
 
-    fn host_wrote(&mut self, _: &[Range<u64>], here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        panic!("{}: a host writes past its cache, and blocks come by it", here.site.module)
+    fn host_wrote(&mut self, _: &[Range<u64>], here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
+        panic!("{}: a host writes past its cache, and blocks come by it", here.config.module)
     }
 
-    fn host_reads(&self, line: Line, _: &Memory<D>, site: &Site<Blocks<N>, D>) -> D {
-        panic!("{}: a host reads {line} past its cache, and blocks come by it", site.module)
+    fn host_reads(&self, line: Line, _: &Memory<D>, config: &ModuleConfig<BlockDesign<N>, D>) -> D {
+        panic!("{}: a host reads {line} past its cache, and blocks come by it", config.module)
     }
 
-    fn warm(&mut self, _: Line, _: Mask, _: SliceView<'_, Blocks<N>, D>) {}
+    fn warm(&mut self, _: Line, _: Mask, _: SliceView<'_, BlockDesign<N>, D>) {}
 
     fn busy(&self) -> Ps {
         self.client.port.busy()
@@ -303,7 +309,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         let states = self.client.states().into_iter().map(|(state, count)| (state.to_string(), count));
         let mut stats = self.stats;
         stats.used_lines += self.client.lines_used();
-        (stats.wanted, stats.wanting) = self.home.as_ref().map_or((0, 0), Home::requested);
+        (stats.requested_blocks, stats.requesting_gpus) = self.home.as_ref().map_or((0, 0), Home::requested);
         Some((stats, states.collect()))
     }
 

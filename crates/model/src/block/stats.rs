@@ -1,39 +1,39 @@
 //! Block statistics for a slice.
 
-use tombolo_protocol::nodes::Class;
+use tombolo_protocol::client_home::MessageClass;
 
 /// Block counters for a single slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockStats {
     /// Requests from a client to the home, for a block or for exclusive ownership.
-    pub asked: u64,
+    pub requests: u64,
     /// Blocks received and written to a stack.
-    pub filled: u64,
+    pub fills: u64,
     /// Lines accessed during their block's residency in a stack, counted once per residency.
     pub used_lines: u64,
     /// Blocks evicted to free a frame.
     pub evicted: u64,
     /// Requests whose set had no evictable block.
-    pub crowded: u64,
+    pub frame_stalls: u64,
     /// Blocks merged for a release or a launch.
     pub merged: u64,
     /// Requests delayed at a home until an earlier transaction ended.
     pub home_waits: u64,
     /// Blocks requested by a GPU, counted on the host.
-    pub wanted: u64,
-    /// Requesting GPUs per block, summed over `wanted` blocks.
-    pub wanting: u64,
+    pub requested_blocks: u64,
+    /// Requesting GPUs per block, summed over `requested_blocks`.
+    pub requesting_gpus: u64,
     /// Messages without data.
     empty: u64,
     /// Inter-module traffic: number of messages without data, and data bytes in messages with data.
     between: (u64, u64),
-    /// Number of messages and data bytes, indexed by [`Class`].
+    /// Number of messages and data bytes, indexed by [`MessageClass`].
     classes: [(u64, u64); 4],
 }
 
 impl BlockStats {
     /// Counts a message and its data bytes. `leaves`: true if the message leaves its module.
-    pub(super) fn count(&mut self, class: Class, data: u64, leaves: bool) {
+    pub(super) fn count(&mut self, class: MessageClass, data: u64, leaves: bool) {
         let (messages, bytes) = &mut self.classes[class as usize];
         *messages += 1;
         *bytes += data;
@@ -53,21 +53,21 @@ impl BlockStats {
     }
 
     /// Number of messages in a class, and their data bytes.
-    pub fn class(&self, class: Class) -> (u64, u64) {
+    pub fn class(&self, class: MessageClass) -> (u64, u64) {
         self.classes[class as usize]
     }
 
     /// Adds the counters from another slice.
     pub fn merge(&mut self, other: &BlockStats) {
-        self.asked += other.asked;
-        self.filled += other.filled;
+        self.requests += other.requests;
+        self.fills += other.fills;
         self.used_lines += other.used_lines;
         self.evicted += other.evicted;
-        self.crowded += other.crowded;
+        self.frame_stalls += other.frame_stalls;
         self.merged += other.merged;
         self.home_waits += other.home_waits;
-        self.wanted += other.wanted;
-        self.wanting += other.wanting;
+        self.requested_blocks += other.requested_blocks;
+        self.requesting_gpus += other.requesting_gpus;
         self.empty += other.empty;
         self.between.0 += other.between.0;
         self.between.1 += other.between.1;

@@ -2,14 +2,14 @@
 //! their block, or queue for an MSHR or a frame.
 
 use super::frames::FrameAllocation;
-use super::{Block, BlockSlice, Blocks};
+use super::{Block, BlockDesign, BlockSlice};
 use crate::context::SliceContext;
 use crate::message::LineRequest;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use std::collections::VecDeque;
+use tombolo_protocol::client_home::Nodes;
 use tombolo_protocol::coherence;
-use tombolo_protocol::host::{self, Arrival, Backlog, Backlogged, Resuming, Taken, Tried};
-use tombolo_protocol::nodes::Nodes;
+use tombolo_protocol::host::{self, Admission, Arrival, Backlog, DeferringL2, MissCompletion, StepOutcome};
 use tombolo_types::ModuleId;
 
 /// Resource that a stalled request needs before execution.
@@ -24,10 +24,10 @@ enum MissingResource {
 /// Slice together with the current event's context.
 struct ClientWithContext<'s, 'a, 'o, N: Nodes, D: Contents> {
     slice: &'s mut BlockSlice<N, D>,
-    context: &'s mut SliceContext<'a, 'o, Blocks<N>, D>,
+    context: &'s mut SliceContext<'a, 'o, BlockDesign<N>, D>,
 }
 
-impl<N: Nodes, D: Contents> Backlogged for ClientWithContext<'_, '_, '_, N, D> {
+impl<N: Nodes, D: Contents> DeferringL2 for ClientWithContext<'_, '_, '_, N, D> {
     type Item = LineRequest<D>;
 
     fn backlog(&mut self) -> &mut Backlog<LineRequest<D>> {
@@ -57,7 +57,7 @@ struct RequestAttempt<'s, 'a, 'o, N: Nodes, D: Contents> {
 }
 
 impl<N: Nodes, D: Contents> Arrival for RequestAttempt<'_, '_, '_, N, D> {
-    type Lack = MissingResource;
+    type MissingResource = MissingResource;
 
     fn is_read(&self) -> bool {
         matches!(self.body.request, coherence::Request::Read { .. })
@@ -81,10 +81,10 @@ impl<N: Nodes, D: Contents> Arrival for RequestAttempt<'_, '_, '_, N, D> {
         self.at.slice.client.cell(self.block).parked.push_back(*self.body);
     }
 
-    fn run(&mut self) -> Result<Tried, MissingResource> {
+    fn run(&mut self) -> Result<StepOutcome, MissingResource> {
         let ClientWithContext { slice, context } = &mut self.at;
         if N::is_busy(&slice.client.cell(self.block).slot) {
-            return Ok(Tried::Stalled);
+            return Ok(StepOutcome::Stalled);
         }
         if slice.client.outstanding >= slice.client.most_outstanding && slice.needs_home(self.block, self.body, context)
         {
@@ -92,8 +92,8 @@ impl<N: Nodes, D: Contents> Arrival for RequestAttempt<'_, '_, '_, N, D> {
         }
         match slice.place(self.block, context) {
             FrameAllocation::Here => {
-                slice.run(self.body, self.by.unwrap_or(context.site.module), context);
-                Ok(Tried::Taken)
+                slice.run(self.body, self.by.unwrap_or(context.config.module), context);
+                Ok(StepOutcome::Accepted)
             }
             FrameAllocation::Crowded(set) => Err(MissingResource::Place(set)),
         }
@@ -112,8 +112,8 @@ struct IdleBlock<'s, 'a, 'o, N: Nodes, D: Contents> {
     queue: &'s mut VecDeque<LineRequest<D>>,
 }
 
-impl<N: Nodes, D: Contents> Resuming for IdleBlock<'_, '_, '_, N, D> {
-    type Held = ();
+impl<N: Nodes, D: Contents> MissCompletion for IdleBlock<'_, '_, '_, N, D> {
+    type Detached = ();
     type Item = LineRequest<D>;
 
     // A merge waits until the block's parked requests have run.
@@ -129,10 +129,10 @@ impl<N: Nodes, D: Contents> Resuming for IdleBlock<'_, '_, '_, N, D> {
         true
     }
 
-    fn take(&mut self, body: &LineRequest<D>, _: bool) -> Option<Taken> {
+    fn take(&mut self, body: &LineRequest<D>, _: bool) -> Option<Admission> {
         let ClientWithContext { slice, context } = &mut self.at;
         match slice.take(self.block, body, Some(self.by), context) {
-            Ok(()) => Some(Taken::Yes),
+            Ok(()) => Some(Admission::Admitted),
             Err(lack) => {
                 self.lack = Some(lack);
                 None
@@ -154,14 +154,14 @@ impl<N: Nodes, D: Contents> Resuming for IdleBlock<'_, '_, '_, N, D> {
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Accepts a request from this module's SMs, or from the host's core.
-    pub(super) fn offer(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn offer(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         if host::offer(&mut ClientWithContext { slice: self, context: here }, body) {
             here.shared.stats.queued += 1;
         }
     }
 
     /// Retries the queued requests, in order, while an MSHR is free.
-    pub(super) fn serve(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn serve(&mut self, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         host::serve(&mut ClientWithContext { slice: self, context: here });
     }
 
@@ -171,13 +171,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         block: Block,
         body: &LineRequest<D>,
         by: Option<ModuleId>,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) -> Result<(), MissingResource> {
-        let site = here.site;
+        let config = here.config;
         let at = ClientWithContext { slice: self, context: here };
-        match host::take(&site.protocol, &mut RequestAttempt { at, block, body, by })? {
-            Taken::Yes => Ok(()),
-            Taken::Waits => unreachable!("a client's requests need no credit"),
+        match host::take(&config.protocol, &mut RequestAttempt { at, block, body, by })? {
+            Admission::Admitted => Ok(()),
+            Admission::AwaitsCredit => unreachable!("a client's requests need no credit"),
         }
     }
 
@@ -190,32 +190,32 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Retries the parked requests of an idle block. If the block still waits for a frame, its requests stay parked.
-    pub(super) fn resume(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn resume(&mut self, block: Block, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         if !self.client.cell(block).is_crowded_out {
             let mut queue = VecDeque::new();
             self.resume_into(block, &mut queue, here);
-            self.client.queue.defer(&here.site.protocol, queue.into_iter());
+            self.client.queue.defer(&here.config.protocol, queue.into_iter());
         }
     }
 
     /// Retries blocks that wait for a frame in `set`, in arrival order, after a frame may have become free.
-    pub(super) fn resume_crowded(&mut self, set: u64, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn resume_crowded(&mut self, set: u64, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         let Some(crowded) = self.client.crowded.remove(&set) else { return };
         let mut queue = VecDeque::new();
         for block in crowded {
             self.client.cell(block).is_crowded_out = false;
             self.resume_into(block, &mut queue, here);
         }
-        self.client.queue.defer(&here.site.protocol, queue.into_iter());
+        self.client.queue.defer(&here.config.protocol, queue.into_iter());
     }
 
     fn resume_into(
         &mut self,
         block: Block,
         queue: &mut VecDeque<LineRequest<D>>,
-        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+        here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
-        let by = self.client.cell(block).by.unwrap_or(here.site.module);
+        let by = self.client.cell(block).by.unwrap_or(here.config.module);
         let at = ClientWithContext { slice: self, context: here };
         host::resume(&mut IdleBlock { at, block, by, lack: None, queue }, ());
     }

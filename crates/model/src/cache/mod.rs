@@ -70,11 +70,11 @@ pub enum Replacement {
 
 /// Hash function from a line number to its set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Index {
+pub enum IndexFunction {
     /// Line number modulo the set count, rotated by a hash computed over the quotient.
     #[default]
     Hashed,
-    /// Like [`Index::Hashed`], with a hash independent from the slice hash, for caches that hold only lines from some
+    /// Like [`IndexFunction::Hashed`], with a hash independent from the slice hash, for caches that hold only lines from some
     /// slices.
     HashedWithinSlices,
     /// Line number modulo the set count: the low bits if the count is a power of two.
@@ -91,7 +91,7 @@ pub struct CacheConfig {
     /// Replacement policy for a full set.
     pub replacement: Replacement,
     /// Hash function from a line number to its set.
-    pub index: Index,
+    pub index: IndexFunction,
 }
 
 /// Line evicted to make space for an insertion.
@@ -115,7 +115,7 @@ pub struct Insertion<'a, S> {
 }
 
 #[derive(Clone, Copy)]
-struct Slot<S> {
+struct CacheLine<S> {
     line: Line,
     state: S,
 }
@@ -147,7 +147,7 @@ pub struct Cache<S> {
     /// Lines and states, divided into shares with 2^`share_shift` ways each, and set-major within a share. Shares are
     /// allocated when a line is first stored in their ways: most sets in a large array hold few lines, and use their
     /// first ways. See [`Cache::slot`].
-    slots: Vec<Slot<S>>,
+    slots: Vec<CacheLine<S>>,
     /// Number of unused slots at the start, which align the first set to a host cache line.
     first_slot: usize,
     /// Binary logarithm of the adjacent ways per set: the number that fits in a host cache line.
@@ -200,13 +200,13 @@ impl<S: Copy + Default> Cache<S> {
     pub fn new(config: CacheConfig) -> Cache<S> {
         assert!((1..=MAX_WAYS).contains(&config.ways), "{} ways: 1 to {MAX_WAYS} are possible", config.ways);
         let index = match config.index {
-            Index::Hashed => SetIndex::new(config.sets),
-            Index::HashedWithinSlices => SetIndex::within_slices(config.sets),
-            Index::LowBits => SetIndex::by_low_bits(config.sets),
+            IndexFunction::Hashed => SetIndex::new(config.sets),
+            IndexFunction::HashedWithinSlices => SetIndex::within_slices(config.sets),
+            IndexFunction::LowBits => SetIndex::by_low_bits(config.sets),
         };
         let group_shift = config.ways.div_ceil(8).next_power_of_two().trailing_zeros();
         let sets = config.sets as usize;
-        let most = (HOST_LINE / size_of::<Slot<S>>()).max(1).ilog2();
+        let most = (HOST_LINE / size_of::<CacheLine<S>>()).max(1).ilog2();
         let mut cache = Cache {
             index,
             ways: config.ways,
@@ -283,7 +283,7 @@ impl<S: Copy + Default> Cache<S> {
     /// True if all slots in a set share a host cache line.
     #[inline]
     fn slots_lie_together(&self) -> bool {
-        self.ways <= 1 << self.share_shift && size_of::<Slot<S>>() <= HOST_LINE
+        self.ways <= 1 << self.share_shift && size_of::<CacheLine<S>>() <= HOST_LINE
     }
 
     /// Prefetches the data that a lookup for `line` will read into the host's caches: the set, and the line's slot if
@@ -338,7 +338,7 @@ impl<S: Copy + Default> Cache<S> {
     #[inline]
     pub fn insert(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> Option<Insertion<'_, S>> {
         let (slot, held) = self.place(line, class, ways)?;
-        let state = Slot { line, state };
+        let state = CacheLine { line, state };
         let before = std::mem::replace(&mut self.slots[slot], state);
         let victim = held.map(|class| Victim { line: before.line, class, state: before.state });
         Some(Insertion { state: &mut self.slots[slot].state, victim })
@@ -348,7 +348,7 @@ impl<S: Copy + Default> Cache<S> {
     #[inline]
     pub fn store(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> bool {
         let Some((slot, _)) = self.place(line, class, ways) else { return false };
-        self.slots[slot] = Slot { line, state };
+        self.slots[slot] = CacheLine { line, state };
         true
     }
 
@@ -382,9 +382,9 @@ impl<S: Copy + Default> Cache<S> {
     fn add_slots(&mut self, way: u32) {
         let shares = (way >> self.share_shift) as usize + 1;
         let count = (shares * self.index.sets() as usize) << self.share_shift;
-        let mut slots: Vec<Slot<S>> = Vec::with_capacity(count + SPARE_SLOTS);
+        let mut slots: Vec<CacheLine<S>> = Vec::with_capacity(count + SPARE_SLOTS);
         let first_slot = slots.as_ptr().align_offset(HOST_LINE).min(SPARE_SLOTS);
-        let empty = Slot { line: Line(0), state: S::default() };
+        let empty = CacheLine { line: Line(0), state: S::default() };
         slots.resize(first_slot, empty);
         slots.extend_from_slice(&self.slots[self.first_slot..]);
         slots.resize(first_slot + count, empty);
@@ -581,7 +581,7 @@ impl<S: Copy + Default> Cache<S> {
         let class = group.class(shift);
         group.clear(shift);
         self.last.set(NOTHING);
-        let Slot { line, state } = self.slots[slot];
+        let CacheLine { line, state } = self.slots[slot];
         Some(Victim { line, class, state })
     }
 

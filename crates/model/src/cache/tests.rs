@@ -5,7 +5,7 @@ const OWN: BulkClass = BulkClass::new(0);
 const REMOTE: BulkClass = BulkClass::new(1);
 
 fn cache(sets: u32, ways: u32) -> Cache<u64> {
-    Cache::new(CacheConfig { sets, ways, replacement: Replacement::LeastRecentlyUsed, index: Index::Hashed })
+    Cache::new(CacheConfig { sets, ways, replacement: Replacement::LeastRecentlyUsed, index: IndexFunction::Hashed })
 }
 
 fn put(cache: &mut Cache<u64>, line: u64, class: BulkClass) -> Option<u64> {
@@ -46,8 +46,12 @@ fn ways_take_memory_as_lines_come_to_them() {
 
 #[test]
 fn first_in_goes_first_however_often_it_is_used() {
-    let mut cache =
-        Cache::<u64>::new(CacheConfig { sets: 1, ways: 2, replacement: Replacement::FirstIn, index: Index::Hashed });
+    let mut cache = Cache::<u64>::new(CacheConfig {
+        sets: 1,
+        ways: 2,
+        replacement: Replacement::FirstIn,
+        index: IndexFunction::Hashed,
+    });
     put(&mut cache, 0, OWN);
     put(&mut cache, 1, OWN);
     assert!(cache.lookup(Line(0)).is_some());

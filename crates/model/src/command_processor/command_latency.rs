@@ -44,9 +44,9 @@ mod tests {
 
     #[test]
     fn a_controller_has_what_it_passes_on_a_crossbar_ahead() {
-        let ways = CommandLatency { modules: 4, one: Ps(100), all: Ps(150), crossbar: Ps(30) };
-        assert_eq!((ways.to(1), ways.to(4)), (Ps(100), Ps(150)));
-        assert_eq!(ways.at_controller(Ps(1000), Ps(900)), Ps(970));
-        assert_eq!(ways.at_controller(Ps(910), Ps(900)), Ps(901), "a crossbar longer than the way");
+        let latency = CommandLatency { modules: 4, one: Ps(100), all: Ps(150), crossbar: Ps(30) };
+        assert_eq!((latency.to(1), latency.to(4)), (Ps(100), Ps(150)));
+        assert_eq!(latency.at_controller(Ps(1000), Ps(900)), Ps(970));
+        assert_eq!(latency.at_controller(Ps(910), Ps(900)), Ps(901), "a crossbar longer than the way");
     }
 }

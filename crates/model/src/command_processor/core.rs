@@ -1,11 +1,11 @@
 //! Host core attached to the command processor: progress in the host program, work commands and busy intervals.
 
-use super::{ActiveCommand, CommandContext, CommandKind, CommandProcessor, CommandStage, Stretch};
-use crate::below::Below;
+use super::{ActiveCommand, CommandContext, CommandKind, CommandProcessor, CommandStage, TimeRange};
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
+use crate::l2_backend::L2Design;
 use crate::message::{Message, Out};
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::Topology;
 use tombolo_types::{ComponentId, Ps};
 
@@ -30,7 +30,7 @@ pub(super) enum HostProgram {
 
 impl CommandProcessor {
     /// True while the host initializes arrays, before the first command. Starts the initialization on the first call.
-    pub(super) fn sets_up<C: Below<D>, T: Topology, D: Contents>(
+    pub(super) fn sets_up<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         here: &mut CommandContext<'_, '_, C, T, D>,
     ) -> bool {
@@ -60,7 +60,7 @@ impl CommandProcessor {
         if work.phase(&*self.program).is_empty() {
             return true;
         }
-        self.core.push(Stretch { start: out.now(), end: out.now() });
+        self.core.push(TimeRange { start: out.now(), end: out.now() });
         let at = out.now() + self.command_latency.one;
         out.send(at, self.layout.command_processor(), core, Message::HostWork { slot, work });
         false

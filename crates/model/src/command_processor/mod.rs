@@ -18,34 +18,34 @@
 //! the acquire lasts longer than the launch latency, the remainder delays the kernel and counts as kernel time, just
 //! like the release.
 
-mod around;
 mod command_latency;
 mod core;
+mod driver_waits;
 mod side;
 mod slots;
 mod streams;
 mod times;
 mod transfers;
 
-use crate::below::{Below, L2};
 use crate::boundaries::{Boundaries, Decision};
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
-use crate::layout::Layout;
+use crate::l2_backend::{L2Design, L2Slice};
+use crate::layout::ComponentLayout;
 use crate::message::{LinkEvent, Message, Out};
 use crate::schedule::Schedule;
 use crate::transfer::Transfers;
-use crate::watch::Contents;
-pub use around::{Awaited, Wait};
+use crate::value_probe::Contents;
 use command_latency::CommandLatency;
 use core::HostProgram;
+pub use driver_waits::{CommandWait, DriverOperation};
 use side::BoundarySide;
 use slots::CommandSlots;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use streams::{Launch, NextCommand, Streams};
-use times::stretch;
-pub use times::{KernelTime, Stretch};
+use streams::{NextCommand, StreamLaunch, Streams};
+use times::time_range;
+pub use times::{KernelTime, TimeRange};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Topology;
 use tombolo_protocol::elision::KernelId;
@@ -61,7 +61,7 @@ struct ActiveCommand {
     /// Start time for the command, or for a kernel the time when its packet had been read.
     started: Ps,
     /// Start time of the driver operations scheduled before or after this command.
-    around: Ps,
+    tasks_start: Ps,
     /// Boundary side in progress.
     side: Option<BoundarySide>,
     /// Number of modules still running the kernel.
@@ -72,7 +72,7 @@ struct ActiveCommand {
 #[derive(Clone, Copy, Debug)]
 enum CommandKind {
     /// Kernel launch.
-    Launch(Launch),
+    Launch(StreamLaunch),
     /// Host command: command index, and number of copied bytes; `None` if the host works on memory directly.
     Host(usize, Option<u64>),
     /// Host core work before the first command, or after the last.
@@ -115,7 +115,7 @@ impl CommandStage {
 
 /// Command processor state.
 pub struct CommandProcessor {
-    layout: Layout,
+    layout: ComponentLayout,
     program: Arc<dyn Program>,
     streams: Streams,
     slots: CommandSlots,
@@ -134,11 +134,11 @@ pub struct CommandProcessor {
     /// Progress of the host program, if a host core is modelled.
     host_program: Option<HostProgram>,
     /// Busy intervals of this core.
-    core: Vec<Stretch>,
+    core: Vec<TimeRange>,
     /// Intervals of boundary operations for host commands.
-    hosted: Vec<Stretch>,
+    hosted: Vec<TimeRange>,
     /// Interval of the boundary operations at the program's end.
-    ending: Option<Stretch>,
+    ending: Option<TimeRange>,
     command_latency: CommandLatency,
     /// Number of host transfers already announced to modules.
     transfers: u32,
@@ -150,7 +150,7 @@ pub struct CommandProcessor {
     links_turn: bool,
     /// Number of kernels launched and not yet ended.
     open: u32,
-    copied: Vec<Stretch>,
+    copied: Vec<TimeRange>,
     /// Kernel intervals, indexed by launch number.
     kernels: Vec<KernelTime>,
     /// Number of modules per GPU.
@@ -158,7 +158,7 @@ pub struct CommandProcessor {
     /// Driver operations scheduled before and after commands.
     schedule: Arc<Schedule>,
     /// Intervals in which commands waited for scheduled driver operations.
-    around: Vec<Wait>,
+    waits: Vec<CommandWait>,
 }
 
 impl CommandProcessor {
@@ -166,7 +166,7 @@ impl CommandProcessor {
     /// notifications.
     pub fn new(
         machine: &MachineConfig,
-        layout: Layout,
+        layout: ComponentLayout,
         program: Arc<dyn Program>,
         boundaries: Boundaries,
         schedule: Arc<Schedule>,
@@ -201,27 +201,27 @@ impl CommandProcessor {
             kernels: Vec::new(),
             modules_per_gpu: machine.topology.modules_per_gpu,
             schedule,
-            around: Vec::new(),
+            waits: Vec::new(),
         }
     }
 
     /// Handles an event addressed to the command processor.
-    pub fn handle<C: Below<D>, D: Contents>(
+    pub fn handle<C: L2Design<D>, D: Contents>(
         &mut self,
         message: Message<D>,
         (protocol, topology): (&C, &impl Topology),
-        (watch, transfers): (&D::Watch, &Transfers<D>),
+        (probe, transfers): (&D::Probe, &Transfers<D>),
         out: &mut Out<'_, D>,
     ) {
-        let here = &mut CommandContext { protocol, topology, watch, transfers, out };
+        let here = &mut CommandContext { protocol, topology, probe, transfers, out };
         match message {
             Message::Next => self.goes_on = true,
             Message::Due { slot } => {
                 self.core_worked(slot, here.out.now());
                 self.go_through(slot, here);
             }
-            Message::AroundDone { slot } => {
-                self.around_done(slot, here.out.now());
+            Message::ScheduledTasksDone { slot } => {
+                self.tasks_done(slot, here.out.now());
                 self.go_through(slot, here);
             }
             Message::KernelDone { module, slot } => {
@@ -258,17 +258,17 @@ impl CommandProcessor {
     }
 
     /// Busy intervals of the host core, in order; empty if no core is modelled.
-    pub fn core(&self) -> &[Stretch] {
+    pub fn core(&self) -> &[TimeRange] {
         &self.core
     }
 
     /// Intervals of boundary operations for host commands, in order.
-    pub fn hosted(&self) -> &[Stretch] {
+    pub fn host_releases(&self) -> &[TimeRange] {
         &self.hosted
     }
 
     /// Interval of the boundary operations at the program's end.
-    pub fn ending(&self) -> Option<&Stretch> {
+    pub fn final_releases(&self) -> Option<&TimeRange> {
         self.ending.as_ref()
     }
 
@@ -278,20 +278,20 @@ impl CommandProcessor {
     }
 
     /// Intervals in which commands waited for scheduled driver operations, ordered by end time.
-    pub fn around_commands(&self) -> &[Wait] {
-        &self.around
+    pub fn around_commands(&self) -> &[CommandWait] {
+        &self.waits
     }
 
     /// Copy intervals, in order.
-    pub fn copies(&self) -> &[Stretch] {
+    pub fn copies(&self) -> &[TimeRange] {
         &self.copied
     }
 
     /// End time of the last command: a kernel including its release, a copy, or the final release.
     pub fn ended(&self) -> Ps {
         let kernels = self.kernels.iter().map(|kernel| kernel.end);
-        let around = self.around.last().map(|wait| &wait.time);
-        let waits = [self.copied.last(), around, self.hosted.last(), self.core.last(), self.ending.as_ref()];
+        let tasks = self.waits.last().map(|wait| &wait.time);
+        let waits = [self.copied.last(), tasks, self.hosted.last(), self.core.last(), self.ending.as_ref()];
         let waits = waits.into_iter().flatten();
         waits.map(|wait| wait.end).chain(kernels).max().unwrap_or_default()
     }
@@ -307,7 +307,7 @@ impl CommandProcessor {
 
     /// Starts all commands that may begin: host initialization first, then commands from the streams, while slots are
     /// available.
-    fn begin_next<C: Below<D>, T: Topology, D: Contents>(&mut self, here: &mut CommandContext<'_, '_, C, T, D>) {
+    fn begin_next<C: L2Design<D>, T: Topology, D: Contents>(&mut self, here: &mut CommandContext<'_, '_, C, T, D>) {
         if self.sets_up(here) {
             return;
         }
@@ -334,15 +334,22 @@ impl CommandProcessor {
         }
     }
 
-    fn begin_work<C: Below<D>, T: Topology, D: Contents>(
+    fn begin_work<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         what: CommandKind,
         here: &mut CommandContext<'_, '_, C, T, D>,
     ) {
         let (stage, packet) = (CommandStage::Read, KernelId(0));
         let started = here.out.now();
-        let slot =
-            self.slots.add(ActiveCommand { what, stage, packet, started, around: started, side: None, running: 0 });
+        let slot = self.slots.add(ActiveCommand {
+            what,
+            stage,
+            packet,
+            started,
+            tasks_start: started,
+            side: None,
+            running: 0,
+        });
         if self.begin_stage(slot, here) {
             self.go_through(slot, here);
         }
@@ -350,7 +357,7 @@ impl CommandProcessor {
 
     /// Advances a command after its current stage has completed: starts the next stage, and further stages while each
     /// completes immediately.
-    fn go_through<C: Below<D>, T: Topology, D: Contents>(
+    fn go_through<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -368,7 +375,7 @@ impl CommandProcessor {
     }
 
     /// Starts a command's current stage; returns true if it completes immediately.
-    fn begin_stage<C: Below<D>, T: Topology, D: Contents>(
+    fn begin_stage<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -383,7 +390,7 @@ impl CommandProcessor {
             }
             (CommandStage::Behind, CommandKind::Launch(launch)) => {
                 self.kernels[launch.launch as usize].end = here.out.now();
-                self.around(slot, launch.command, true, here.out)
+                self.start_tasks(slot, launch.command, true, here.out)
             }
             (CommandStage::Run, CommandKind::Launch(launch)) => self.launch(slot, launch, here.out),
             (CommandStage::Run, CommandKind::Host(index, copies)) => {
@@ -410,7 +417,7 @@ impl CommandProcessor {
     }
 
     /// Reads a launch's packet, after all earlier packets have been read.
-    fn read<D: Contents>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
+    fn read<D: Contents>(&mut self, slot: KernelSlot, launch: StreamLaunch, out: &mut Out<'_, D>) -> bool {
         let begins = out.now().max(self.read);
         self.read = begins + self.packet_latency + if launch.is_queued { Ps::ZERO } else { self.table_latency };
         let is_over = self.read == out.now();
@@ -422,7 +429,7 @@ impl CommandProcessor {
 
     /// Decides the operations for a boundary side and starts them, or queues the command if another boundary is
     /// running.
-    fn operate<C: Below<D>, T: Topology, D: Contents>(
+    fn operate<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -443,7 +450,7 @@ impl CommandProcessor {
     }
 
     /// Decides the operations for the boundary side that a command has reached.
-    fn decide<C: Below<D>, T: Topology, D: Contents>(
+    fn decide<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &CommandContext<'_, '_, C, T, D>,
@@ -471,7 +478,7 @@ impl CommandProcessor {
     }
 
     /// Starts the next phase of a boundary side; returns true if all phases have run.
-    fn phase<C: Below<D>, T: Topology, D: Contents>(
+    fn phase<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -501,7 +508,7 @@ impl CommandProcessor {
     }
 
     /// Continues a command after its boundary operations, and starts queued commands' boundaries.
-    fn operated<C: Below<D>, T: Topology, D: Contents>(
+    fn operated<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -521,16 +528,17 @@ impl CommandProcessor {
     }
 
     /// Sends a kernel to its modules.
-    fn launch<D: Contents>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
-        let Launch { command, launch: number, kernel, on, stream, is_first, .. } = launch;
-        let modules = (0..self.layout.modules).map(ModuleId).filter(|&module| on.has(module, self.modules_per_gpu));
+    fn launch<D: Contents>(&mut self, slot: KernelSlot, launch: StreamLaunch, out: &mut Out<'_, D>) -> bool {
+        let StreamLaunch { command, launch: number, kernel, on, stream, is_first, .. } = launch;
+        let modules =
+            (0..self.layout.modules).map(ModuleId).filter(|&module| on.contains(module, self.modules_per_gpu));
         let count = modules.clone().count();
         let delay = if is_first { self.launch_latency } else { self.dependent_launch_latency };
         let opened = self.slots.get(slot).started + delay;
         let begins = opened.max(out.now() + self.command_latency.to(count));
         let message = Message::Launch { command: command as u32, launch: number, slot };
         let at = self.command_latency.at_controller(begins, out.now());
-        let remaps = self.schedule.around(command).is_some_and(|around| !around.remaps.is_empty());
+        let remaps = self.schedule.tasks_of(command).is_some_and(|tasks| !tasks.remaps.is_empty());
         for module in modules {
             if remaps {
                 let remap = Message::Remap { command: command as u32 };
@@ -570,13 +578,13 @@ impl CommandProcessor {
             };
         };
         let done = self.copies.send(out.now() + self.copy_latency, Bytes(bytes));
-        self.copied.push(Stretch { start: out.now(), end: done });
+        self.copied.push(TimeRange { start: out.now(), end: done });
         self.due(slot, done, out);
         false
     }
 
     /// Handles a command's end, after its last stage has completed.
-    fn end<C: Below<D>, T: Topology, D: Contents>(
+    fn end<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -584,7 +592,7 @@ impl CommandProcessor {
         let now = here.out.now();
         let what = self.slots.remove(slot).what;
         match what {
-            CommandKind::Launch(Launch { stream, .. }) => {
+            CommandKind::Launch(StreamLaunch { stream, .. }) => {
                 self.streams.ended(stream);
                 here.transfers.clear();
                 self.open -= 1;
@@ -630,7 +638,7 @@ impl CommandProcessor {
 struct CommandContext<'a, 'o, C, T, D: Contents> {
     protocol: &'a C,
     topology: &'a T,
-    watch: &'a D::Watch,
+    probe: &'a D::Probe,
     transfers: &'a Transfers<D>,
     out: &'a mut Out<'o, D>,
 }

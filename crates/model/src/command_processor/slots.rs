@@ -1,6 +1,6 @@
 //! Commands in flight, indexed by the slot that messages name.
 
-use super::streams::Launch;
+use super::streams::StreamLaunch;
 use super::{ActiveCommand, CommandKind, CommandStage};
 use crate::kernel_slot::KernelSlot;
 
@@ -14,7 +14,7 @@ pub(super) struct CommandSlots {
 impl CommandSlots {
     /// True if another command can be in flight.
     pub(super) fn has_room(&self) -> bool {
-        self.works.len() < usize::from(KernelSlot::MOST) || self.works.iter().any(Option::is_none)
+        self.works.len() < usize::from(KernelSlot::MAX) || self.works.iter().any(Option::is_none)
     }
 
     /// True if no command is in flight.
@@ -26,7 +26,7 @@ impl CommandSlots {
     /// order. A flag can travel with a line shared between kernels and so outlive its own kernel, and slots are
     /// therefore reused as late as possible.
     pub(super) fn add(&mut self, work: ActiveCommand) -> KernelSlot {
-        let most = KernelSlot::MOST;
+        let most = KernelSlot::MAX;
         let place = if self.is_idle() {
             0
         } else {
@@ -60,7 +60,7 @@ impl ActiveCommand {
     /// Describes the awaited condition for the deadlock report.
     pub(super) fn waiting(&self) -> String {
         let whose = match self.what {
-            CommandKind::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
+            CommandKind::Launch(StreamLaunch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
             CommandKind::Host(command, _) => format!("command {command}, of the host,"),
             CommandKind::Core(work) => format!("{work:?}, of the host's core,"),
             CommandKind::ProgramEnds => "the end of the program".to_owned(),

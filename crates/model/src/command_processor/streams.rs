@@ -2,12 +2,12 @@
 //! to the next command that the host waits for.
 
 use std::collections::VecDeque;
-use tombolo_types::On;
+use tombolo_types::LaunchDevices;
 use tombolo_types::stream::Command;
 
 /// Kernel launch in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Launch {
+pub(super) struct StreamLaunch {
     /// Command index.
     pub(super) command: usize,
     /// Launch number within the program.
@@ -15,7 +15,7 @@ pub(super) struct Launch {
     /// Kernel index.
     pub(super) kernel: u32,
     /// GPUs or modules running the kernel.
-    pub(super) on: On,
+    pub(super) on: LaunchDevices,
     /// Stream in the host program.
     pub(super) stream: u32,
     /// True for the first launch in its stream.
@@ -28,7 +28,7 @@ pub(super) struct Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextCommand {
     /// Kernel launch.
-    Launch(Launch),
+    Launch(StreamLaunch),
     /// Host command, after all earlier commands have ended.
     Host(usize),
     /// Program end: all commands have ended.
@@ -134,13 +134,13 @@ impl Stream {
         Stream { number, queue: VecDeque::new(), is_busy: false, has_launched: false, is_queued: false }
     }
 
-    fn begin(&mut self, commands: &[Command]) -> Launch {
+    fn begin(&mut self, commands: &[Command]) -> StreamLaunch {
         let (command, launch) = self.queue.pop_front().expect("a launch that may begin");
         let Command::Launch { kernel, stream, on } = commands[command] else { panic!("streams hold launches") };
         self.is_busy = true;
         let is_first = !std::mem::replace(&mut self.has_launched, true);
         let is_queued = std::mem::replace(&mut self.is_queued, true);
-        Launch { command, launch, kernel, on, stream, is_first, is_queued }
+        StreamLaunch { command, launch, kernel, on, stream, is_first, is_queued }
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
 
     fn launches(begun: &[NextCommand]) -> Vec<(usize, u32, bool, bool)> {
         let told = |next: &NextCommand| match *next {
-            NextCommand::Launch(Launch { command, launch, is_first, is_queued, .. }) => {
+            NextCommand::Launch(StreamLaunch { command, launch, is_first, is_queued, .. }) => {
                 (command, launch, is_first, is_queued)
             }
             NextCommand::Host(_) | NextCommand::End => panic!("a launch"),

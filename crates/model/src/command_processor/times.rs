@@ -1,6 +1,6 @@
 //! Time intervals: kernels, and operations outside any kernel.
 
-use tombolo_types::{On, Ps};
+use tombolo_types::{LaunchDevices, Ps};
 
 /// Interval in which a kernel was open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct KernelTime {
     /// Stream in the host program.
     pub stream: u32,
     /// GPUs or modules that ran the kernel.
-    pub on: On,
+    pub on: LaunchDevices,
     /// End time for the launch latency.
     pub start: Ps,
     /// End time of the release.
@@ -19,7 +19,7 @@ pub struct KernelTime {
 
 /// Interval spent in an operation outside any kernel: a copy between host and device memory, or boundary operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct TimeRange {
     /// Start time.
     pub start: Ps,
     /// End time.
@@ -27,6 +27,6 @@ pub struct Stretch {
 }
 
 /// Returns the interval, or `None` if it is empty.
-pub(super) fn stretch(start: Ps, end: Ps) -> Option<Stretch> {
-    (end > start).then_some(Stretch { start, end })
+pub(super) fn time_range(start: Ps, end: Ps) -> Option<TimeRange> {
+    (end > start).then_some(TimeRange { start, end })
 }

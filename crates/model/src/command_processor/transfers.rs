@@ -5,10 +5,10 @@
 //! contents.
 
 use super::{CommandContext, CommandProcessor};
-use crate::below::Below;
+use crate::l2_backend::L2Design;
 use crate::message::Message;
 use crate::transfer::Transfer;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use std::ops::Range;
 use tombolo_protocol::Topology;
 use tombolo_types::stream::{Command, Program};
@@ -30,7 +30,7 @@ fn touched(program: &dyn Program, command: usize) -> HostPhase {
 
 impl CommandProcessor {
     /// Notifies modules about the host's reads, and then about the host's writes, in a command.
-    pub(super) fn transfer<C: Below<D>, T: Topology, D: Contents>(
+    pub(super) fn transfer<C: L2Design<D>, T: Topology, D: Contents>(
         &mut self,
         command: usize,
         here: &mut CommandContext<'_, '_, C, T, D>,
@@ -39,14 +39,14 @@ impl CommandProcessor {
             return;
         }
         let HostPhase { reads, writes } = touched(&*self.program, command);
-        if !reads.is_empty() && here.watch.host_reads(self.transfers) {
+        if !reads.is_empty() && here.probe.host_reads(self.transfers) {
             self.tell(true, Transfer { ranges: reads, contents: Vec::new() }, here);
         }
         if !writes.is_empty() {
             let writing = HostPhase { reads: Vec::new(), writes };
             let accesses = writing.accesses(self.program.line_size());
             let written = accesses.map_while(|access| {
-                let data = here.watch.host_writes(access.line, access.mask)?;
+                let data = here.probe.host_writes(access.line, access.mask)?;
                 Some((access.line, access.mask, data))
             });
             let contents = written.collect();

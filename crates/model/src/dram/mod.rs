@@ -112,17 +112,17 @@ const OPENINGS: usize = 8;
 
 /// Issue time and memory arrival time of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AccessTiming {
     /// Event time: no later call has an earlier time.
-    pub now: Ps,
+    pub issued: Ps,
     /// Arrival time at memory, `now` or later.
     pub ready: Ps,
 }
 
-impl Asked {
+impl AccessTiming {
     /// Creates an access that is ready when issued.
-    pub fn at(now: Ps) -> Asked {
-        Asked { now, ready: now }
+    pub fn at(now: Ps) -> AccessTiming {
+        AccessTiming { issued: now, ready: now }
     }
 }
 
@@ -203,13 +203,13 @@ impl Bank {
         Some(RowInterval { at, state: RowState::Hit, column: self.opens[at].max(ready) })
     }
 
-    /// Opens `row` after everything scheduled in the bank, for an access in the event at `asked.now`.
+    /// Opens `row` after everything scheduled in the bank, for an access in the event at `timing.issued`.
     #[inline]
-    fn open(&mut self, row: u64, asked: Asked, config: &DramConfig, activations: &mut Calendar) -> RowInterval {
+    fn open(&mut self, row: u64, timing: AccessTiming, config: &DramConfig, activations: &mut Calendar) -> RowInterval {
         let closed = self.rows[self.newest] == Bank::NONE;
-        let may_close = asked.ready.max(self.busy).max(self.activated + config.t_ras);
-        let earliest = if closed { asked.ready } else { may_close + config.t_rp };
-        let activate = activations.reserve(asked.now, earliest, 1) - activations.span(1);
+        let may_close = timing.ready.max(self.busy).max(self.activated + config.t_ras);
+        let earliest = if closed { timing.ready } else { may_close + config.t_rp };
+        let activate = activations.reserve(timing.issued, earliest, 1) - activations.span(1);
         if !closed {
             self.closes[self.newest] = activate - config.t_rp;
         }
@@ -317,27 +317,27 @@ impl Refresh {
     /// Performs due refreshes during the idle time since the previous access, limited by the available time; refreshes
     /// that can no longer be postponed occupy the bus. Returns the time at which the access may start.
     #[inline]
-    fn advance(&mut self, asked: Asked, config: &DramConfig, bus: &mut Calendar) -> Ps {
-        if asked.ready >= self.due {
-            let more = (asked.ready - self.due).0 / config.t_refi.0 + 1;
+    fn advance(&mut self, timing: AccessTiming, config: &DramConfig, bus: &mut Calendar) -> Ps {
+        if timing.ready >= self.due {
+            let more = (timing.ready - self.due).0 / config.t_refi.0 + 1;
             self.owed += more;
             self.due += Ps(more * config.t_refi.0);
         }
         if self.owed == 0 {
-            return asked.ready;
+            return timing.ready;
         }
-        let fit = self.owed.min(asked.ready.saturating_sub(self.idle).0 / config.t_rfc.0.max(1));
+        let fit = self.owed.min(timing.ready.saturating_sub(self.idle).0 / config.t_rfc.0.max(1));
         self.owed -= fit;
         self.done += fit;
         let forced = self.owed.saturating_sub(POSTPONED);
         if forced == 0 {
-            return asked.ready;
+            return timing.ready;
         }
         self.owed -= forced;
         self.done += forced;
         let span = Ps(forced * config.t_rfc.0);
-        bus.reserve(asked.now, asked.ready, bus.units(span));
-        asked.ready + span
+        bus.reserve(timing.issued, timing.ready, bus.units(span));
+        timing.ready + span
     }
 }
 
@@ -423,19 +423,19 @@ impl Dram {
 
     /// Reads `bytes` (at most a line) from `line`; returns the arrival time for the last byte.
     #[inline]
-    pub fn read(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
-        self.read_behind(asked, line, bytes).0
+    pub fn read(&mut self, timing: AccessTiming, line: Line, bytes: Bytes) -> Ps {
+        self.read_behind(timing, line, bytes).0
     }
 
     /// Like [`Dram::read`]; also returns the time spent waiting for earlier accesses.
     #[inline]
-    pub fn read_behind(&mut self, asked: Asked, line: Line, bytes: Bytes) -> (Ps, Ps) {
+    pub fn read_behind(&mut self, timing: AccessTiming, line: Line, bytes: Bytes) -> (Ps, Ps) {
         let (channel, bank, row) = self.locate(line);
         let bursts = self.bursts(bytes);
         self.stats.reads += 1;
         self.stats.read_bytes += bursts << self.burst_shift;
         self.channels[channel].has_read = true;
-        let (done, waited) = self.access(channel, asked, BankAccess { bank, row, bursts });
+        let (done, waited) = self.access(channel, timing, BankAccess { bank, row, bursts });
         self.stats.queueing += waited;
         (done, waited)
     }
@@ -443,11 +443,11 @@ impl Dram {
     /// Writes bytes of `line`. Returns the time at which the write queue has accepted the write: immediately when
     /// ready, or later if both halves are full.
     #[inline]
-    pub fn write(&mut self, asked: Asked, line: Line, mask: Mask) -> Ps {
+    pub fn write(&mut self, timing: AccessTiming, line: Line, mask: Mask) -> Ps {
         let (channel, bank, row) = self.locate(line);
         let bursts_of = |mask: Mask| self.bursts(Bytes(u64::from(mask.grains()) * self.config.line.grain()));
         let queue = &self.channels[channel];
-        let accepted = asked.ready.max(queue.room_at);
+        let accepted = timing.ready.max(queue.room_at);
         let waiting = queue.writes.iter().rposition(|write| write.line == line);
         let before = waiting.map_or(Mask::NONE, |at| queue.writes[at].mask);
         let (mask, more) = (before | mask, bursts_of(before | mask) - bursts_of(before));
@@ -464,7 +464,7 @@ impl Dram {
         if queue.writes.len() == self.batch {
             // The next batch gathers in the half released by the previous batch.
             queue.room_at = queue.written;
-            self.drain(channel, Asked { ready: accepted, ..asked });
+            self.drain(channel, AccessTiming { ready: accepted, ..timing });
         }
         accepted
     }
@@ -516,15 +516,15 @@ impl Dram {
 
     /// Schedules an access on its bank and bus; returns the end time, and the time spent waiting for earlier accesses.
     #[inline]
-    fn access(&mut self, channel: usize, asked: Asked, access: BankAccess) -> (Ps, Ps) {
+    fn access(&mut self, channel: usize, timing: AccessTiming, access: BankAccess) -> (Ps, Ps) {
         let channel = &mut self.channels[channel];
         let bank = &mut self.banks[access.bank];
-        let came = asked.ready;
-        let asked = Asked { ready: channel.refresh.advance(asked, &self.config, &mut channel.bus), ..asked };
+        let came = timing.ready;
+        let timing = AccessTiming { ready: channel.refresh.advance(timing, &self.config, &mut channel.bus), ..timing };
         bank.refresh(channel.refresh.done);
-        let opened = match bank.joinable(access.row, asked.ready) {
+        let opened = match bank.joinable(access.row, timing.ready) {
             Some(opened) => opened,
-            None => bank.open(access.row, asked, &self.config, &mut channel.activations),
+            None => bank.open(access.row, timing, &self.config, &mut channel.activations),
         };
         let opening = match opened.state {
             RowState::Hit => {
@@ -541,7 +541,7 @@ impl Dram {
             }
         };
         let work = channel.bus.span(access.bursts);
-        let done = channel.bus.reserve(asked.now, opened.column + self.config.t_cas, access.bursts);
+        let done = channel.bus.reserve(timing.issued, opened.column + self.config.t_cas, access.bursts);
         self.stats.busy += work;
         channel.busy += work;
         if opened.at == bank.newest {
@@ -555,16 +555,16 @@ impl Dram {
 
     /// Schedules a channel's gathered writes as a batch. Their rows may open while the previous batch still occupies
     /// the bus.
-    fn drain(&mut self, channel: usize, asked: Asked) {
+    fn drain(&mut self, channel: usize, timing: AccessTiming) {
         let mut writes = std::mem::take(&mut self.channels[channel].writes);
         writes.sort_unstable_by_key(|write| write.access);
         // Consecutive batches need no bus turnaround in between.
         let turn = if std::mem::take(&mut self.channels[channel].has_read) { self.turn } else { 0 };
         let Channel { bus, busy, .. } = &mut self.channels[channel];
-        let turned = bus.reserve(asked.now, asked.ready, turn);
+        let turned = bus.reserve(timing.issued, timing.ready, turn);
         self.stats.busy += bus.span(turn);
         *busy += bus.span(turn);
-        let ends = writes.iter().map(|&write| self.access(channel, asked, write.access).0);
+        let ends = writes.iter().map(|&write| self.access(channel, timing, write.access).0);
         let written = ends.fold(turned, Ps::max);
         writes.clear();
         let channel = &mut self.channels[channel];

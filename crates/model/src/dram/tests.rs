@@ -1,7 +1,7 @@
 //! DRAM channel tests with predicted results: bandwidth, latency, rows and turnarounds.
 
 use super::*;
-use crate::map::Map;
+use crate::address_map::AddressMap;
 use crate::page_table::PageTable;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -74,7 +74,7 @@ fn queued(dram: &Dram, until: Ps) -> Ps {
 }
 
 fn read(dram: &mut Dram, now: Ps, line: Line) -> Ps {
-    dram.read(Asked::at(now), line, LINE)
+    dram.read(AccessTiming::at(now), line, LINE)
 }
 
 fn percent_of_rate(lines: u64, time: Ps) -> u64 {
@@ -92,9 +92,9 @@ fn an_idle_read_takes_what_its_row_costs() {
     let rows: Vec<Line> = one_bank(2).collect();
     let hit = CONFIG.t_cas + LINE_TIME;
     let closed = hit + CONFIG.t_rcd;
-    assert_eq!(dram.read(Asked::at(Ps(1_000_001)), rows[0], LINE), Ps(1_000_001) + closed);
-    assert_eq!(dram.read(Asked::at(Ps(2_000_000)), rows[0], LINE), Ps(2_000_000) + hit);
-    assert_eq!(dram.read(Asked::at(Ps(3_000_000)), rows[1], LINE), Ps(3_000_000) + closed + CONFIG.t_rp);
+    assert_eq!(dram.read(AccessTiming::at(Ps(1_000_001)), rows[0], LINE), Ps(1_000_001) + closed);
+    assert_eq!(dram.read(AccessTiming::at(Ps(2_000_000)), rows[0], LINE), Ps(2_000_000) + hit);
+    assert_eq!(dram.read(AccessTiming::at(Ps(3_000_000)), rows[1], LINE), Ps(3_000_000) + closed + CONFIG.t_rp);
     let DramStats { row_hits, row_misses, row_conflicts, queueing, .. } = *dram.stats();
     assert_eq!((row_hits, row_misses, row_conflicts, queueing), (1, 1, 1, Ps::ZERO));
 }
@@ -111,7 +111,7 @@ fn a_queue_is_seen_where_accesses_wait_for_others() {
     assert_eq!(queued(&idle, end), Ps::ZERO, "one at a time waits for nobody");
     let mut half_loaded = Dram::new(CONFIG);
     let each = Ps(LINE.0 * 2 * 1_000_000 / (CONFIG.rate.0 / 1_000_000));
-    (0..20_000).for_each(|i| _ = half_loaded.read(Asked::at(Ps(i * each.0)), Line(i), LINE));
+    (0..20_000).for_each(|i| _ = half_loaded.read(AccessTiming::at(Ps(i * each.0)), Line(i), LINE));
     let end = Ps(20_000 * each.0);
     let waited = queued(&half_loaded, end);
     assert!(waited.0 * 2 < end.0, "half the rate: {waited} of {end}");
@@ -127,7 +127,7 @@ fn waits_that_overlap_count_once_and_those_to_come_not_yet() {
 #[test]
 fn a_sector_takes_a_sector_of_the_bus() {
     let mut dram = Dram::new(CONFIG);
-    let done = dram.read(Asked::at(Ps::ZERO), Line(0), Bytes(20));
+    let done = dram.read(AccessTiming::at(Ps::ZERO), Line(0), Bytes(20));
     assert_eq!(done, CONFIG.t_rcd + CONFIG.t_cas + Ps::from_ns(1), "one burst of 32 B");
     assert_eq!(dram.stats().read_bytes, 32);
 }
@@ -135,8 +135,8 @@ fn a_sector_takes_a_sector_of_the_bus() {
 #[test]
 fn an_infinite_rate_leaves_the_latencies() {
     let mut dram = Dram::new(DramConfig { rate: Rate::INFINITE, ..CONFIG });
-    assert_eq!(dram.read(Asked::at(Ps(7)), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
-    assert_eq!(dram.write(Asked::at(Ps(8)), Line(0), Mask::ALL), Ps(8));
+    assert_eq!(dram.read(AccessTiming::at(Ps(7)), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
+    assert_eq!(dram.write(AccessTiming::at(Ps(8)), Line(0), Mask::ALL), Ps(8));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn requests_join_a_row_that_others_wait_for() {
     let rows = rows_of_one_bank(4);
     for at in 0..rows[0].len() {
         for row in &rows {
-            dram.read(Asked::at(Ps::ZERO), row[at], LINE);
+            dram.read(AccessTiming::at(Ps::ZERO), row[at], LINE);
         }
     }
     let DramStats { row_hits, row_misses, row_conflicts, .. } = *dram.stats();
@@ -199,11 +199,11 @@ fn requests_join_a_row_that_others_wait_for() {
 fn a_row_stays_open_for_what_is_queued_on_it() {
     let mut dram = Dram::new(CONFIG);
     let rows = rows_of_one_bank(2);
-    let last = rows[0].iter().map(|&line| dram.read(Asked::at(Ps::ZERO), line, LINE)).last().unwrap();
+    let last = rows[0].iter().map(|&line| dram.read(AccessTiming::at(Ps::ZERO), line, LINE)).last().unwrap();
     assert_eq!(last, CONFIG.t_rcd + CONFIG.t_cas + Ps(16 * LINE_TIME.0));
     let last_column = last - CONFIG.t_cas;
     let next = last_column + CONFIG.t_rp + CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
-    assert_eq!(dram.read(Asked::at(Ps::ZERO), rows[1][0], LINE), next);
+    assert_eq!(dram.read(AccessTiming::at(Ps::ZERO), rows[1][0], LINE), next);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_batch_of_writes_opens_each_row_once() {
     let mut dram = Dram::new(CONFIG);
     let rows = rows_of_one_bank(16);
     for at in 0..2 {
-        rows.iter().for_each(|row| assert_eq!(dram.write(Asked::at(Ps::ZERO), row[at], Mask::ALL), Ps::ZERO));
+        rows.iter().for_each(|row| assert_eq!(dram.write(AccessTiming::at(Ps::ZERO), row[at], Mask::ALL), Ps::ZERO));
     }
     assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
 }
@@ -223,7 +223,7 @@ fn written(reads_each: u64, turns: impl Fn(u64) -> u64) {
     let (count, channels) = (16_000_u64, u64::from(CONFIG.channels));
     let time = run(&mut dram, 256, (0..count).map(Line), |dram, now, line| {
         let reads = (line.0 / channels).is_multiple_of(reads_each);
-        if reads { read(dram, now, line) } else { dram.write(Asked::at(now), line, Mask::ALL) }
+        if reads { read(dram, now, line) } else { dram.write(AccessTiming::at(now), line, Mask::ALL) }
     });
     let per_channel = count / channels;
     let writes = per_channel - per_channel.div_ceil(reads_each);
@@ -294,7 +294,7 @@ fn a_refresh_that_idle_time_is_too_short_for_is_postponed() {
 #[test]
 fn a_write_is_accepted_at_once_until_the_queue_is_full() {
     let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });
-    let accepted: Vec<Ps> = (0..8).map(|line| dram.write(Asked::at(Ps::ZERO), Line(line), Mask::ALL)).collect();
+    let accepted: Vec<Ps> = (0..8).map(|line| dram.write(AccessTiming::at(Ps::ZERO), Line(line), Mask::ALL)).collect();
     assert_eq!(accepted[..4], [Ps::ZERO; 4]);
     let (first, second) = (accepted[4], accepted[6]);
     assert!(first > CONFIG.t_turn && second > first, "batches have to leave: {first}, {second}");
@@ -304,13 +304,13 @@ fn a_write_is_accepted_at_once_until_the_queue_is_full() {
 #[test]
 fn writes_of_a_line_that_wait_go_as_one() {
     let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });
-    let mut write = |line, mask| dram.write(Asked::at(Ps::ZERO), Line(line), Mask(mask));
+    let mut write = |line, mask| dram.write(AccessTiming::at(Ps::ZERO), Line(line), Mask(mask));
     assert!((0..1000).all(|_| write(0, 0xff) == Ps::ZERO), "one place serves all of them");
     write(0, 0xff00);
     write(1, 0xff);
     assert_eq!((dram.stats().writes, dram.stats().write_bytes), (2, 64 + 32));
     assert_eq!(dram.stats().busy, dram.channels[0].bus.span(3), "three bursts have gone");
-    dram.write(Asked::at(Ps::ZERO), Line(0), Mask(0xff));
+    dram.write(AccessTiming::at(Ps::ZERO), Line(0), Mask(0xff));
     assert_eq!(dram.stats().writes, 3, "what has gone combines with nothing");
 }
 
@@ -318,8 +318,8 @@ fn writes_of_a_line_that_wait_go_as_one() {
 fn reads_and_writes_share_the_bus() {
     let mut dram = Dram::new(CONFIG);
     let time = run(&mut dram, 256, (0..20_000).map(Line), |dram, now, line| match line.0 / 8 % 2 {
-        0 => dram.read(Asked::at(now), line, LINE),
-        _ => dram.write(Asked::at(now), Line(line.0 + (1 << 24)), Mask::ALL),
+        0 => dram.read(AccessTiming::at(now), line, LINE),
+        _ => dram.write(AccessTiming::at(now), Line(line.0 + (1 << 24)), Mask::ALL),
     });
     let reached = percent_of_rate(20_000, time);
     assert!((85..=97).contains(&reached), "{reached} %: a turn of 20 ns for each 32 reads and 32 writes");
@@ -343,7 +343,7 @@ fn what_is_there_later_holds_up_nobody_who_is_there_before() {
     let mut dram = Dram::new(CONFIG);
     let of_bank = |bank| (0..).map(Line).find(|&line| dram.locate(line).1 == bank).expect("every bank has lines");
     let (first, second) = (of_bank(0), of_bank(1));
-    let late = Asked { now: Ps::ZERO, ready: Ps::from_ns(1000) };
+    let late = AccessTiming { issued: Ps::ZERO, ready: Ps::from_ns(1000) };
     let alone = CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
     assert_eq!(dram.read(late, first, LINE), late.ready + alone);
     assert_eq!(read(&mut dram, Ps::from_ns(10), second), Ps::from_ns(10) + alone);
@@ -351,7 +351,7 @@ fn what_is_there_later_holds_up_nobody_who_is_there_before() {
 
 /// Module with a configurable number of slices and channels, including the line mapping.
 struct GroupedModule {
-    map: Map,
+    map: AddressMap,
     slices: u32,
     channels: u32,
     groups: u32,
@@ -365,7 +365,7 @@ impl GroupedModule {
         let (config, groups) = (crate::convert::dram(&machine), u32::from(crate::convert::slice_groups(&machine)));
         let pages = Arc::new(PageTable::interleaved_by_page(1, machine.page_bytes / LINE.0));
         GroupedModule {
-            map: Map::new(&machine, pages),
+            map: AddressMap::new(&machine, pages),
             slices: slices.into(),
             channels: channels.into(),
             groups,

@@ -3,10 +3,10 @@
 //! Identical orders for consecutive pages are merged into a single message per module. Without this merging, the end
 //! of access tracking would send a message per page, and a program with gigabytes of data has very many pages.
 
-use crate::layout::Layout;
+use crate::layout::ComponentLayout;
 use crate::message::{Message, Out, PagingOrder};
 use crate::page_run::PageRun;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::{ModuleId, Page, Ps};
 
 /// Order for a module.
@@ -55,7 +55,12 @@ impl Orders {
     }
 
     /// Sends all orders: modules receive them at `heard`, and shootdowns are prepared at `prepared`.
-    pub(super) fn send<D: Contents>(&mut self, (heard, prepared): (Ps, Ps), layout: Layout, out: &mut Out<'_, D>) {
+    pub(super) fn send<D: Contents>(
+        &mut self,
+        (heard, prepared): (Ps, Ps),
+        layout: ComponentLayout,
+        out: &mut Out<'_, D>,
+    ) {
         let driver = layout.driver();
         for IssuedOrder { module, pages, order } in self.issued.drain(..) {
             self.latest[usize::from(module.0)] = None;

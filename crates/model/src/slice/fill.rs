@@ -7,17 +7,17 @@ use crate::actions::Actions;
 use crate::cache::BulkClass;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
-use crate::latency::Below;
+use crate::latency::LatencyBelow;
 use crate::mshr::EntryId;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::host::{fill, resume};
-use tombolo_protocol::{Class, Coherence, Event, Pending, Reply, Requester, Slot};
+use tombolo_protocol::{Class, Coherence, L2Event, LineSlot, Pending, Reply, Requester};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps, Scope};
 
 /// Bytes from a fill, together with the protocol's view of the line.
 pub(super) struct FillData<D: Contents> {
-    pub(super) slot: Slot<D>,
+    pub(super) slot: LineSlot<D>,
     pub(super) mask: Mask,
     pub(super) data: D,
     /// Replying module.
@@ -27,7 +27,7 @@ pub(super) struct FillData<D: Contents> {
     /// Arrival time for the complete fill. `below`: latency since the request was sent; `wire`: its unloaded link
     /// latency.
     pub(super) ready: Ps,
-    pub(super) below: Below,
+    pub(super) below: LatencyBelow,
     pub(super) unloaded: u32,
 }
 
@@ -41,17 +41,17 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let ReplyBytes { line, mask, data, by, below, unloaded } = bytes;
-        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.site.module);
-        let weight = u64::from(mask.grains()) * here.site.machine.line.grain();
+        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.config.module);
+        let weight = u64::from(mask.grains()) * here.config.machine.line.grain();
         here.shared.stats.fill_bytes += weight;
         // The request already paid for the lookup: arriving bytes continue as soon as they are written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let slot = self.slot(line, self.mshr.get(entry).homes, Some(entry));
         let filled = FillData { slot, mask, data, by, leaves, ready, below, unloaded };
-        let site = here.site;
+        let config = here.config;
         let mut filling =
             SliceFill { here: SliceWithContext { slice: self, context: here }, entry, filled, served: false };
-        let held = fill(&site.protocol, &mut filling, mask);
+        let held = fill(&config.protocol, &mut filling, mask);
         let Some(held) = held else { return };
         let here = SliceWithContext { slice: self, context: here };
         let mut ended = CompletedMiss { here, line, ready };
@@ -63,15 +63,15 @@ impl<D: Contents> Slice<D> {
     /// Preloads a line from this module's memory as clean, before time zero. The protocol handles it like a fill
     /// without waiting reads.
     pub fn warm<C: Coherence>(&mut self, line: Line, mask: Mask, here: SliceView<'_, C, D>) {
-        let site = here.site;
+        let config = here.config;
         let pending = Pending { mask, stale: Mask::NONE, scope: Scope::Cta };
-        let before = self.view_line(line, site.homes(line), None);
-        let mut slot = Slot { pending: Some(pending), ..before };
-        let event = Event::Fill { mask, data: here.shared.memory.read(line) };
-        let stepped = site.protocol.step(&site.map, site.module, &mut slot, event, &mut Actions::default());
-        assert_eq!(stepped, Ok(()), "{}, {line}: a fill of what is pending", site.module);
+        let before = self.view_line(line, config.homes(line), None);
+        let mut slot = LineSlot { pending: Some(pending), ..before };
+        let event = L2Event::Fill { mask, data: here.shared.memory.read(line) };
+        let stepped = config.protocol.step(&config.map, config.module, &mut slot, event, &mut Actions::default());
+        assert_eq!(stepped, Ok(()), "{}, {line}: a fill of what is pending", config.module);
         if let Some(state) = slot.line {
-            let class = Class::of(&site.map, site.module, slot.homes);
+            let class = Class::of(&config.map, config.module, slot.homes);
             // Victims are clean too, because only clean lines were preloaded.
             self.cache.store(line, BulkClass::new(class as u8), state, here.uncore.ways.l2().local);
         }
@@ -84,7 +84,7 @@ impl<D: Contents> Slice<D> {
         mask: Mask,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Departure {
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+        let bytes = u64::from(mask.grains()) * here.config.machine.line.grain();
         passed.through_for(here.out.now(), &mut self.port, Bytes(bytes), self.request)
     }
 
@@ -106,7 +106,7 @@ impl<D: Contents> Slice<D> {
             here.shared.stats.queued += of_level.len() as u64;
             self.queued += of_level.len() as u32;
             self.starved[level] = None;
-            self.queues[level].defer(&here.site.protocol, of_level.into_iter());
+            self.queues[level].defer(&here.config.protocol, of_level.into_iter());
         }
     }
 
@@ -119,13 +119,13 @@ impl<D: Contents> Slice<D> {
     ) {
         let FillData { slot, data, by, leaves, ready, below, unloaded, .. } = *filled;
         let mut before = slot;
-        if waiter.from != Requester::Local || here.site.protocol.tracks_own() {
+        if waiter.from != Requester::Local || here.config.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
         let mut slot = before;
-        let actions = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
+        let actions = self.step(&mut slot, L2Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
         let Some(Reply::Fill { mask, data }) = actions.reply else {
-            panic!("{}, {}: a served read is answered by bytes", here.site.module, slot.line_id);
+            panic!("{}, {}: a served read is answered by bytes", here.config.module, slot.line_id);
         };
         let time = self.waiter_latency(&waiter, (ready, leaves.time()), below, here);
         self.reply(waiter, ReadReply { line: slot.line_id, mask, data, by, time, unloaded }, leaves, here);

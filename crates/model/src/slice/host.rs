@@ -8,14 +8,15 @@ use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::mshr::{EntryId, FreedEntry};
 use crate::outstanding::Tickets;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use std::collections::VecDeque;
-use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::coherence::InvalidationCause;
 use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::host::{
-    Arrival, Backlog, Backlogged, Bulk, Filling, Region, Resuming, Taken, Tried, Waits, WriteBack,
+    Admission, Arrival, AwaitingRead, Backlog, Bulk, DeferringL2, FillTarget, MissCompletion, Region, StepOutcome,
+    WriteBack,
 };
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending, Sharers, Slot};
+use tombolo_protocol::{Class, ClassSet, Coherence, L2Event, LineSlot, Pending, Sharers};
 use tombolo_types::{Line, Mask, Ps};
 
 /// Slice together with the current event's context.
@@ -37,10 +38,10 @@ pub(super) struct RequestAttempt<'s, 'a, 'o, C, D: Contents> {
 }
 
 /// Refusal: no MSHR is available for the request.
-pub(super) struct NoRoom;
+pub(super) struct NoMshr;
 
 impl<C: Coherence, D: Contents> Arrival for RequestAttempt<'_, '_, '_, C, D> {
-    type Lack = NoRoom;
+    type MissingResource = NoMshr;
 
     #[inline]
     fn is_read(&self) -> bool {
@@ -68,7 +69,7 @@ impl<C: Coherence, D: Contents> Arrival for RequestAttempt<'_, '_, '_, C, D> {
     }
 
     #[inline]
-    fn run(&mut self) -> Result<Tried, NoRoom> {
+    fn run(&mut self) -> Result<StepOutcome, NoMshr> {
         let SliceWithContext { slice, context } = &mut self.here;
         if context.uncore.publisher.is_some()
             && let Some(tried) = slice.before_l2(self.item, self.ready, context)
@@ -77,7 +78,7 @@ impl<C: Coherence, D: Contents> Arrival for RequestAttempt<'_, '_, '_, C, D> {
         }
         if self.entry.is_none() && slice.lacks_register(self.item, context) {
             slice.starved[self.item.level()] = Some(self.item.body.line);
-            return Err(NoRoom);
+            return Err(NoMshr);
         }
         slice.run(self.item, self.entry, self.ready, context)
     }
@@ -90,7 +91,7 @@ pub(super) struct InputQueue<'s, 'a, 'o, C, D: Contents> {
     pub(super) ready: Ps,
 }
 
-impl<C: Coherence, D: Contents> Backlogged for InputQueue<'_, '_, '_, C, D> {
+impl<C: Coherence, D: Contents> DeferringL2 for InputQueue<'_, '_, '_, C, D> {
     type Item = SliceRequest<D>;
 
     #[inline]
@@ -100,18 +101,18 @@ impl<C: Coherence, D: Contents> Backlogged for InputQueue<'_, '_, '_, C, D> {
 
     #[inline]
     fn take(&mut self, item: &SliceRequest<D>) -> bool {
-        self.here.slice.take(item, self.ready, self.here.context) == super::Taken::Yes
+        self.here.slice.take(item, self.ready, self.here.context) == super::Admission::Accepted
     }
 }
 
-impl Waits for Waiter {
+impl AwaitingRead for Waiter {
     #[inline]
     fn mask(&self) -> Mask {
         self.mask
     }
 
     #[inline]
-    fn of(self, mask: Mask) -> Waiter {
+    fn for_bytes(self, mask: Mask) -> Waiter {
         Waiter { mask, ..self }
     }
 }
@@ -130,14 +131,14 @@ pub(super) struct SliceFill<'s, 'a, 'o, C, D: Contents> {
 /// Detached waiters of a miss.
 pub(super) type DetachedMiss = FreedEntry<Miss, Waiter>;
 
-impl<C: Coherence, D: Contents> Filling for SliceFill<'_, '_, '_, C, D> {
+impl<C: Coherence, D: Contents> FillTarget for SliceFill<'_, '_, '_, C, D> {
     type Waiter = Waiter;
-    type Held = DetachedMiss;
+    type Detached = DetachedMiss;
 
     fn install(&mut self) -> bool {
         let SliceWithContext { slice, context } = &mut self.here;
         let before = self.filled.slot;
-        let event = Event::Fill { mask: self.filled.mask, data: self.filled.data };
+        let event = L2Event::Fill { mask: self.filled.mask, data: self.filled.data };
         slice.step(&mut self.filled.slot, event, context);
         slice.keep_line(&before, &self.filled.slot, self.filled.leaves, context);
         let line = before.line_id;
@@ -192,8 +193,8 @@ pub(super) struct CompletedMiss<'s, 'a, 'o, C, D: Contents> {
     pub(super) ready: Ps,
 }
 
-impl<C: Coherence, D: Contents> Resuming for CompletedMiss<'_, '_, '_, C, D> {
-    type Held = DetachedMiss;
+impl<C: Coherence, D: Contents> MissCompletion for CompletedMiss<'_, '_, '_, C, D> {
+    type Detached = DetachedMiss;
     type Item = SliceRequest<D>;
 
     fn flush(&mut self, held: &mut DetachedMiss) {
@@ -215,7 +216,7 @@ impl<C: Coherence, D: Contents> Resuming for CompletedMiss<'_, '_, '_, C, D> {
         one.level() == other.level()
     }
 
-    fn take(&mut self, item: &SliceRequest<D>, follows: bool) -> Option<Taken> {
+    fn take(&mut self, item: &SliceRequest<D>, follows: bool) -> Option<Admission> {
         self.here.slice.arrive_at_l2(item, self.ready, Some(follows), self.here.context).ok()
     }
 
@@ -233,7 +234,7 @@ pub(super) struct InvalidatedRegion<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
     /// Original cause for the invalidation.
-    pub(super) cause: Cause,
+    pub(super) cause: InvalidationCause,
     pub(super) leaves: Departure,
 }
 
@@ -242,7 +243,7 @@ impl<C: Coherence, D: Contents> Region for InvalidatedRegion<'_, '_, '_, C, D> {
         let SliceWithContext { slice, context } = &mut self.here;
         let before = slice.view(self.line, context);
         let mut slot = before;
-        let mut actions = slice.step(&mut slot, Event::InvalidateRegion, context);
+        let mut actions = slice.step(&mut slot, L2Event::InvalidateRegion, context);
         slice.keep_entry(&before, &slot, self.leaves, context);
         actions.original = Some(self.cause);
         slice.send_invalidations(self.line, &actions, self.leaves, context);
@@ -255,11 +256,13 @@ impl<C: Coherence, D: Contents> Region for InvalidatedRegion<'_, '_, '_, C, D> {
         }
         let before = slice.view(line, context);
         let mut slot = before;
-        slice.step(&mut slot, Event::InvalidateLine, context);
+        slice.step(&mut slot, L2Event::InvalidateLine, context);
         if slot.line.is_none() {
             match self.cause {
-                Cause::Store | Cause::Forwarded => context.shared.stats.lines_invalidated_by_store += 1,
-                Cause::DirectoryEviction => context.shared.stats.lines_invalidated_by_eviction += 1,
+                InvalidationCause::Store | InvalidationCause::Forwarded => {
+                    context.shared.stats.lines_invalidated_by_store += 1
+                }
+                InvalidationCause::DirectoryEviction => context.shared.stats.lines_invalidated_by_eviction += 1,
             }
         }
         slice.keep_line(&before, &slot, self.leaves, context);
@@ -278,9 +281,9 @@ pub(super) struct ReplacedEntry<'s, 'a, 'o, C, D: Contents> {
 impl<C: Coherence, D: Contents> Region for ReplacedEntry<'_, '_, '_, C, D> {
     fn step(&mut self) {
         let SliceWithContext { slice, context } = &mut self.here;
-        let homes = context.site.homes(self.line);
-        let mut slot = Slot { line_id: self.line, homes, line: None, pending: None, entry: Some(self.sharers) };
-        let actions = slice.step(&mut slot, Event::ReplaceEntry, context);
+        let homes = context.config.homes(self.line);
+        let mut slot = LineSlot { line_id: self.line, homes, line: None, pending: None, entry: Some(self.sharers) };
+        let actions = slice.step(&mut slot, L2Event::ReplaceEntry, context);
         slice.send_invalidations(self.line, &actions, self.leaves, context);
     }
 
@@ -342,7 +345,7 @@ pub(super) struct LineFlush<'s, 'a, 'o, C, D: Contents> {
 }
 
 impl<C: Coherence, D: Contents> WriteBack for LineFlush<'_, '_, '_, C, D> {
-    fn write_back(&mut self) -> Tried {
+    fn write_back(&mut self) -> StepOutcome {
         let (tried, taken) = self.here.slice.flush_line(self.line, None, self.here.context);
         self.taken = self.taken.max(taken);
         tried
@@ -352,7 +355,7 @@ impl<C: Coherence, D: Contents> WriteBack for LineFlush<'_, '_, '_, C, D> {
         let SliceWithContext { slice, context } = &mut self.here;
         let entry = slice.mshr.find(self.line).expect("a protocol stalls only on a pending miss");
         if !std::mem::replace(&mut slice.mshr.get_mut(entry).flushes, true) {
-            let tickets = context.post(self.line, context.site.module, Tickets::default());
+            let tickets = context.post(self.line, context.config.module, Tickets::default());
             slice.flushes.insert(self.line, tickets);
         }
     }

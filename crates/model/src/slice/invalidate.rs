@@ -6,10 +6,10 @@ use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::packet::Packet;
-use crate::watch::Contents;
-use tombolo_protocol::coherence::Cause;
+use crate::value_probe::Contents;
+use tombolo_protocol::coherence::InvalidationCause;
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::{ClassSet, Coherence, Sharers, Slot, host};
+use tombolo_protocol::{ClassSet, Coherence, LineSlot, Sharers, host};
 use tombolo_types::{Line, Ps};
 
 impl<D: Contents> Slice<D> {
@@ -52,17 +52,17 @@ impl<D: Contents> Slice<D> {
     ) {
         let count = u64::from(actions.invalidate.count());
         match actions.cause {
-            Cause::Store => {
+            InvalidationCause::Store => {
                 here.shared.stats.invalidations_by_store += count;
                 here.shared.stats.stores_on_shared += 1;
             }
-            Cause::DirectoryEviction => here.shared.stats.invalidations_by_eviction += count,
-            Cause::Forwarded => here.shared.stats.invalidations_forwarded += count,
+            InvalidationCause::DirectoryEviction => here.shared.stats.invalidations_by_eviction += count,
+            InvalidationCause::Forwarded => here.shared.stats.invalidations_forwarded += count,
         }
-        here.shared.stats.invalidation_bytes += count * here.site.weights.control().0;
+        here.shared.stats.invalidation_bytes += count * here.config.packet_sizes.control().0;
         let cause = actions.original.unwrap_or(actions.cause);
         for target in actions.invalidate {
-            let ticket = here.uncore.drains.post_invalidation(here.site.is_beyond(target));
+            let ticket = here.uncore.drains.post_invalidation(here.config.is_beyond(target));
             here.send(leaves, target, Packet::Invalidate { line, cause, ticket });
         }
     }
@@ -71,22 +71,22 @@ impl<D: Contents> Slice<D> {
     pub(super) fn invalidate<C: Coherence>(
         &mut self,
         line: Line,
-        cause: Cause,
+        cause: InvalidationCause,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let (site, leaves) = (here.site, Departure::at(ready));
+        let (config, leaves) = (here.config, Departure::at(ready));
         let here = SliceWithContext { slice: self, context: here };
         let mut region = InvalidatedRegion { here, line, cause, leaves };
-        host::invalidate_region(&site.protocol, &mut region, line, site.map.region_lines(line));
+        host::invalidate_region(&config.protocol, &mut region, line, config.map.region_lines(line));
     }
 
     /// Stores a changed directory entry after a protocol step, possibly evicting another entry.
     #[inline]
     pub(super) fn keep_entry<C: Coherence>(
         &mut self,
-        before: &Slot<D>,
-        after: &Slot<D>,
+        before: &LineSlot<D>,
+        after: &LineSlot<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -128,9 +128,9 @@ impl<D: Contents> Slice<D> {
     ) {
         here.shared.stats.directory_evictions += 1;
         here.shared.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
-        let site = here.site;
+        let config = here.config;
         let here = SliceWithContext { slice: self, context: here };
         let mut region = ReplacedEntry { here, line, sharers, leaves };
-        host::replace_entry(&site.protocol, &mut region, site.map.region_lines(line));
+        host::replace_entry(&config.protocol, &mut region, config.map.region_lines(line));
     }
 }

@@ -3,22 +3,22 @@
 
 use super::{Slice, SliceRequest, Waiter};
 use crate::context::SliceContext;
-use crate::latency::{Below, Inside, Stamp};
+use crate::latency::{LatencyBelow, ModuleLatency, Stamp};
 use crate::mshr::EntryId;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::{Bytes, Mask, ModuleId, Ps};
 
 impl<D: Contents> SliceRequest<D> {
     /// Time spent in earlier slices on this read's path.
-    pub(super) fn forwarded_latency(&self) -> Inside {
-        if self.is_read() { self.body.tickets.held() } else { Inside::default() }
+    pub(super) fn forwarded_latency(&self) -> ModuleLatency {
+        if self.is_read() { self.body.tickets.held() } else { ModuleLatency::default() }
     }
 }
 
 impl<D: Contents> Slice<D> {
     /// Service time for a lookup on an idle slice, including the transfer of `bytes`.
     fn look_up_time<C>(&self, bytes: u64, here: &SliceContext<'_, '_, C, D>) -> Ps {
-        self.port.span(Bytes(bytes)).max(self.request.time()) + here.site.machine.l2.hit_latency
+        self.port.span(Bytes(bytes)).max(self.request.time()) + here.config.machine.l2.hit_latency
     }
 
     /// Latency in this slice for a request that departs at `leaves`, including the transfer of `bytes`, plus the time
@@ -29,12 +29,12 @@ impl<D: Contents> Slice<D> {
         item: &SliceRequest<D>,
         bytes: u64,
         here: &SliceContext<'_, '_, C, D>,
-    ) -> Inside {
-        if !here.site.follows_loads() {
-            return Inside::default();
+    ) -> ModuleLatency {
+        if !here.config.follows_loads() {
+            return ModuleLatency::default();
         }
         let time = Ps(Stamp::of(leaves).after(item.arrived).into());
-        Inside::slice(time, self.look_up_time(bytes, here)).and(item.forwarded_latency())
+        ModuleLatency::slice(time, self.look_up_time(bytes, here)).and(item.forwarded_latency())
     }
 
     /// Latency record for a waiting read. Its bytes arrived at `ready`, `below` after the request was sent, and depart
@@ -43,14 +43,14 @@ impl<D: Contents> Slice<D> {
         &self,
         waiter: &Waiter,
         (ready, leaves): (Ps, Ps),
-        below: Below,
+        below: LatencyBelow,
         here: &SliceContext<'_, '_, C, D>,
-    ) -> Below {
-        if !here.site.follows_loads() {
-            return Below::default();
+    ) -> LatencyBelow {
+        if !here.config.follows_loads() {
+            return LatencyBelow::default();
         }
         let since_arrival = Stamp::of(ready).after(waiter.arrived);
-        let bytes = u64::from(waiter.mask.grains()) * here.site.machine.line.grain();
+        let bytes = u64::from(waiter.mask.grains()) * here.config.machine.line.grain();
         let passing = self.port.span(Bytes(bytes));
         let (below, idle) = if since_arrival >= below.sum() {
             (below, self.look_up_time(0, here) + passing)
@@ -58,13 +58,13 @@ impl<D: Contents> Slice<D> {
             (below.share(since_arrival), passing)
         };
         let whole = Stamp::of(leaves).after(waiter.arrived);
-        let here = Inside::slice(Ps(whole.saturating_sub(below.sum()).into()), idle);
-        Below { inside: below.inside.and(here), ..below }
+        let here = ModuleLatency::slice(Ps(whole.saturating_sub(below.sum()).into()), idle);
+        LatencyBelow { inside: below.inside.and(here), ..below }
     }
 
     /// Records the departure time of a read sent to another module for an MSHR.
     pub(super) fn note_sent<C>(&mut self, register: EntryId, leaves: Ps, here: &SliceContext<'_, '_, C, D>) {
-        if here.site.follows_loads() {
+        if here.config.follows_loads() {
             self.sent.set(register, Stamp::of(leaves));
         }
     }
@@ -75,16 +75,16 @@ impl<D: Contents> Slice<D> {
         &self,
         (source, by): (ModuleId, ModuleId),
         (mask, register): (Mask, EntryId),
-        (time, ready): (Below, Ps),
+        (time, ready): (LatencyBelow, Ps),
         here: &SliceContext<'_, '_, C, D>,
-    ) -> (Below, u32) {
-        let (site, own) = (here.site, here.site.module);
-        if !site.follows_loads() {
-            return (Below::default(), 0);
+    ) -> (LatencyBelow, u32) {
+        let (config, own) = (here.config, here.config.module);
+        if !config.follows_loads() {
+            return (LatencyBelow::default(), 0);
         }
         let whole = Stamp::of(ready).after(self.sent.get(register));
         let link = time.link.saturating_add(whole.saturating_sub(time.sum()));
-        let further = if by == source { 0 } else { site.trip(source, by, mask) };
-        (Below { link, ..time }, site.trip(own, source, mask).saturating_add(further))
+        let further = if by == source { 0 } else { config.trip(source, by, mask) };
+        (LatencyBelow { link, ..time }, config.trip(own, source, mask).saturating_add(further))
     }
 }

@@ -12,43 +12,43 @@
 //! responder.
 //!
 //! - `latency`: latency accounting. `publish`: publication of written data to subscribed pages.
-//! - `request`: requests, from arrival to their effects. `past`: requests that memory serves while bypassing the L2.
-//!   `registers`: MSHR allocation between levels. `uncredited`: stores without credit.
+//! - `request`: requests, from arrival to their effects. `bypass`: requests that memory serves while bypassing the L2.
+//!   `mshr_reserve`: MSHR allocation between levels. `credit_queue`: stores without credit.
 //! - `fill`: fills and replies. `transfer`: host reads and writes between kernels. `invalidate`: invalidations and the
 //!   directory. `write_back`: line installation, eviction and write-back. `prefetch`: hints for the host's caches.
 
+mod bypass;
+mod credit_queue;
 mod fill;
 mod host;
 mod invalidate;
 mod latency;
-mod past;
+mod mshr_reserve;
 mod prefetch;
 mod publish;
-mod registers;
 mod request;
 mod transfer;
-mod uncredited;
 mod write_back;
 
-use self::registers::MshrReserve;
-use self::uncredited::CreditQueue;
+use self::credit_queue::CreditQueue;
+use self::mshr_reserve::MshrReserve;
 use crate::actions::Actions;
 use crate::cache::Cache;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::directory::Directory;
-use crate::latency::{Below, Inside, Note, Stamp};
+use crate::latency::{LatencyBelow, ModuleLatency, Note, Stamp};
 use crate::message::{Flag, LineRequest};
+use crate::module_config::ModuleConfig;
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig, PerEntry};
 use crate::outstanding::Tickets;
 use crate::packet::{Packet, Payload};
-use crate::site::Site;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::host::Backlog;
 use tombolo_protocol::{
-    Class, Coherence, Event, Homes, LineState, ModuleSet, Pending, Request, Requester, Sharers, Slot, coherence,
+    Class, Coherence, Homes, L2Event, LineSlot, LineState, ModuleSet, Pending, Request, Requester, Sharers, coherence,
 };
 use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer, SmId};
 
@@ -93,10 +93,10 @@ impl<D: Contents> SliceRequest<D> {
         ready: Ps,
         here: &SliceContext<'_, '_, C, D>,
     ) -> SliceRequest<D> {
-        let homes = here.site.homes(body.line);
+        let homes = here.config.homes(body.line);
         let source = match from {
             Requester::Local => RequestSource::Local,
-            Requester::Module(module) if homes.system == here.site.module => RequestSource::ToSystemHome(module),
+            Requester::Module(module) if homes.system == here.config.module => RequestSource::ToSystemHome(module),
             Requester::Module(module) => RequestSource::ToGpuHome(module),
         };
         SliceRequest { source, homes, arrived: Stamp::of(ready), body }
@@ -129,13 +129,13 @@ impl<D: Contents> SliceRequest<D> {
     /// True if the request bypasses this L2.
     #[inline]
     fn passes_l2<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from())
+        coherence::bypasses_l2(&here.config.protocol, here.config.module, self.homes, self.from())
     }
 
     /// True for another module's read that this module's memory serves after an L2 miss.
     fn reads_at_memory<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        let is_met_here = self.homes.system == here.site.module && self.from() != Requester::Local;
-        is_met_here && here.site.protocol.ordering_point().is_memory()
+        let is_met_here = self.homes.system == here.config.module && self.from() != Requester::Local;
+        is_met_here && here.config.protocol.ordering_point().is_memory()
     }
 
     /// True if a credit is available for a store that may be forwarded; also true for requests without need for a
@@ -148,7 +148,7 @@ impl<D: Contents> SliceRequest<D> {
             return has_room;
         }
         self.is_read()
-            || self.homes.system == here.site.module
+            || self.homes.system == here.config.module
             || here.uncore.drains.has_room(Self::forwards(self.level()))
     }
 
@@ -201,7 +201,7 @@ struct Waiter {
 
 /// DRAM fetch for a miss.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct DramFetch {
     /// Fetched line.
     pub line: Line,
     /// Bytes to fetch.
@@ -209,7 +209,7 @@ pub struct Wanted {
     /// MSHR that waits for the bytes.
     pub register: EntryId,
     /// DRAM latency breakdown, known after the fetch.
-    pub time: Inside,
+    pub latency: ModuleLatency,
 }
 
 /// Line bytes that have arrived in reply to a read.
@@ -221,23 +221,23 @@ struct ReplyBytes<D> {
     /// Module that served the read.
     by: ModuleId,
     /// Latency from the request's departure to the reply's arrival here, and its unloaded link part.
-    below: Below,
+    below: LatencyBelow,
     unloaded: u32,
 }
 
 /// Protocol step result: the slot before and after it, and the resulting actions.
 #[derive(Clone, Copy)]
 struct StepResult<'s, D: Contents> {
-    before: &'s Slot<D>,
-    after: &'s Slot<D>,
+    before: &'s LineSlot<D>,
+    after: &'s LineSlot<D>,
     actions: &'s Actions<D>,
 }
 
 /// Result of a request's attempt to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    Yes,
-    NoRoom,
+enum Admission {
+    Accepted,
+    NoMshr,
 }
 
 /// L2 slice state.
@@ -270,11 +270,11 @@ pub struct Slice<D: Contents> {
 
 impl<D: Contents> Slice<D> {
     /// Creates an empty slice.
-    pub fn new<C: Coherence>(id: ComponentId, site: &Site<C, D>) -> Slice<D> {
-        let machine = &site.machine;
+    pub fn new<C: Coherence>(id: ComponentId, config: &ModuleConfig<C, D>) -> Slice<D> {
+        let machine = &config.machine;
         Slice {
             id,
-            index: site.source(id),
+            index: config.source(id),
             cache: Cache::new(crate::convert::l2_slice(machine)),
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
@@ -303,7 +303,7 @@ impl<D: Contents> Slice<D> {
 
     /// Accepts a request from an SM in this module.
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, C, D>) {
-        here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
+        here.shared.traffic.l1_l2 += here.config.packet_sizes.of(Payload::of(&body.request));
         let now = here.out.now();
         self.offer(SliceRequest::new(Requester::Local, body, now, here), now, here);
     }
@@ -322,7 +322,7 @@ impl<D: Contents> Slice<D> {
             }
             Packet::Flag { line, flag } => here.flags_mut().learn(line, flag),
             Packet::Fill { register, line, mask, data, by, inside, link } => {
-                let time = Below { inside: inside.read().into(), link: link.read() };
+                let time = LatencyBelow { inside: inside.read().into(), link: link.read() };
                 let (below, unloaded) = self.latency_below((source, by), (mask, register), (time, ready), here);
                 self.fill(ReplyBytes { line, mask, data, by, below, unloaded }, register, ready, here);
             }
@@ -334,31 +334,35 @@ impl<D: Contents> Slice<D> {
             Packet::Downgrade { line } => {
                 let mut slot = self.view(line, here);
                 let before = slot;
-                let event = Event::Downgrade { from: source };
+                let event = L2Event::Downgrade { from: source };
                 self.step(&mut slot, event, here);
                 self.keep_entry(&before, &slot, Departure::at(ready), here);
             }
-            Packet::Old { origin, line: _, data: _, by: _ } => {
+            Packet::AtomicResult { origin, line: _, data: _, by: _ } => {
                 here.send(Departure::at(ready), origin.module, *packet);
             }
-            Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) | Packet::Told(_) => {
-                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, here.site.module)
+            Packet::Answer { .. }
+            | Packet::Act { .. }
+            | Packet::PhaseDone { .. }
+            | Packet::Chunk(_)
+            | Packet::BlockMessage(_) => {
+                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, here.config.module)
             }
         }
     }
 
     /// Starts a DRAM fetch that waited for the slice's port.
-    pub fn fetch_later<C: Coherence>(&mut self, wanted: Wanted, here: &mut SliceContext<'_, '_, C, D>) {
-        let leaves = Departure::at(here.out.now()).after(here.site.machine.l2.hit_latency);
+    pub fn fetch_later<C: Coherence>(&mut self, wanted: DramFetch, here: &mut SliceContext<'_, '_, C, D>) {
+        let leaves = Departure::at(here.out.now()).after(here.config.machine.l2.hit_latency);
         self.fetch(wanted, leaves, here);
     }
 
     /// Handles a completed DRAM fetch.
-    pub fn memory<C: Coherence>(&mut self, wanted: Wanted, here: &mut SliceContext<'_, '_, C, D>) {
-        let Wanted { line, mask, register, time } = wanted;
+    pub fn memory<C: Coherence>(&mut self, wanted: DramFetch, here: &mut SliceContext<'_, '_, C, D>) {
+        let DramFetch { line, mask, register, latency: time } = wanted;
         let data = here.shared.memory.read(line);
-        let below = Below { inside: time, link: 0 };
-        let arrived = ReplyBytes { line, mask, data, by: here.site.module, below, unloaded: 0 };
+        let below = LatencyBelow { inside: time, link: 0 };
+        let arrived = ReplyBytes { line, mask, data, by: here.config.module, below, unloaded: 0 };
         self.fill(arrived, register, here.out.now(), here);
     }
 
@@ -386,7 +390,7 @@ impl<D: Contents> Slice<D> {
                 let Some(&item) = self.queues[level].get(0) else { break };
                 self.starved[level] = None;
                 let now = here.out.now();
-                if self.take(&item, now, here) == Taken::NoRoom {
+                if self.take(&item, now, here) == Admission::NoMshr {
                     break;
                 }
                 self.queues[level].pop();
@@ -415,9 +419,9 @@ impl<D: Contents> Slice<D> {
         queued.chain(uncredited).chain(misses)
     }
 
-    fn view<C: Coherence>(&mut self, line: Line, here: &SliceContext<'_, '_, C, D>) -> Slot<D> {
+    fn view<C: Coherence>(&mut self, line: Line, here: &SliceContext<'_, '_, C, D>) -> LineSlot<D> {
         let entry = self.mshr.find(line);
-        let homes = here.site.homes(line);
+        let homes = here.config.homes(line);
         let mut slot = self.view_line(line, homes, entry);
         self.view_entry(&mut slot, here);
         slot
@@ -425,9 +429,9 @@ impl<D: Contents> Slice<D> {
 
     /// Looks up the slot's directory entry, if this module is a home for the line.
     #[inline]
-    fn view_entry<C: Coherence>(&mut self, slot: &mut Slot<D>, here: &SliceContext<'_, '_, C, D>) {
-        let is_home = slot.homes.system == here.site.module || slot.homes.gpu == here.site.module;
-        if is_home && here.site.protocol.has_directory() {
+    fn view_entry<C: Coherence>(&mut self, slot: &mut LineSlot<D>, here: &SliceContext<'_, '_, C, D>) {
+        let is_home = slot.homes.system == here.config.module || slot.homes.gpu == here.config.module;
+        if is_home && here.config.protocol.has_directory() {
             slot.entry = self.directory.lookup(slot.line_id).copied();
         }
     }
@@ -435,14 +439,14 @@ impl<D: Contents> Slice<D> {
     /// Returns the slot without its directory entry. Sufficient for fills, and for reads by this module's SMs unless
     /// the directory tracks local copies.
     #[inline(never)]
-    fn view_line(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
+    fn view_line(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> LineSlot<D> {
         self.slot(line, homes, miss)
     }
 
     /// Inlined [`Slice::view_line`], for the hot paths: every request and every fill.
     #[inline(always)]
-    fn slot(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
-        Slot {
+    fn slot(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> LineSlot<D> {
+        LineSlot {
             line_id: line,
             homes,
             line: self.cache.lookup(line).copied(),
@@ -455,31 +459,32 @@ impl<D: Contents> Slice<D> {
     #[inline]
     fn step<C: Coherence>(
         &mut self,
-        slot: &mut Slot<D>,
-        event: Event<D>,
+        slot: &mut LineSlot<D>,
+        event: L2Event<D>,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Actions<D> {
         let (before, mut actions) = (*slot, Actions::default());
-        if let Err(refusal) = here.site.protocol.step(&here.site.map, here.site.module, slot, event, &mut actions) {
-            panic!("{}, {}: {event:?} refused: {refusal:?}", here.site.module, slot.line_id);
+        if let Err(refusal) = here.config.protocol.step(&here.config.map, here.config.module, slot, event, &mut actions)
+        {
+            panic!("{}, {}: {event:?} refused: {refusal:?}", here.config.module, slot.line_id);
         }
-        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {}: {event:?}", here.site.module, slot.line_id);
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {}: {event:?}", here.config.module, slot.line_id);
         actions
     }
 }
 
 /// True if a step sends messages only along edges that the protocol declares.
 fn keeps_to_edges<C: Coherence, D: Contents>(
-    before: &Slot<D>,
+    before: &LineSlot<D>,
     actions: &Actions<D>,
     here: &SliceContext<'_, '_, C, D>,
 ) -> bool {
-    let (at, protocol) = (here.site.module, &here.site.protocol);
+    let (at, protocol) = (here.config.module, &here.config.protocol);
     let requests = actions.forwards.iter().flatten().map(|(to, _)| *to);
     let up: ModuleSet = requests.chain(actions.downgrade).collect();
     let down: ModuleSet = actions.invalidate.iter().collect();
-    let above = protocol.above(at, before.homes);
-    let named = |entry| protocol.named(&here.site.map, at, before.line_id, entry);
+    let above = protocol.next_level(at, before.homes);
+    let named = |entry| protocol.invalidation_targets(&here.config.map, at, before.line_id, entry);
     let named = before.entry.map_or(ModuleSet::NONE, named);
-    up.without(above).is_empty() && down.without(named).is_empty()
+    up.difference(above).is_empty() && down.difference(named).is_empty()
 }

@@ -5,7 +5,7 @@ use super::Slice;
 use crate::context::SliceView;
 use crate::message::{LineRequest, Message};
 use crate::mshr::EntryId;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_engine::prefetch;
 use tombolo_protocol::host::Backlog;
 use tombolo_protocol::{Coherence, Request, Requester};
@@ -45,7 +45,7 @@ impl<D: Contents> Slice<D> {
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         self.cache.prefetch(line);
-        if view.site.protocol.has_directory() {
+        if view.config.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
@@ -65,13 +65,13 @@ impl<D: Contents> Slice<D> {
     /// removed.
     #[inline]
     pub(super) fn prefetch_queue<C: Coherence>(&self, level: usize, view: SliceView<'_, C, D>) {
-        if !view.site.hints {
+        if !view.config.hints {
             return;
         }
         let queue = &self.queues[level];
         if let Some(item) = queue.get(2 * NEXT) {
             prefetch(item);
-            prefetch(&item.body.asker);
+            prefetch(&item.body.requester_mshr);
         }
         if let Some(item) = queue.get(NEXT) {
             self.prefetch_look_up(item.body.line, level == 0, view);
@@ -87,7 +87,7 @@ impl<D: Contents> Slice<D> {
     fn prefetch_look_up<C: Coherence>(&self, line: Line, local: bool, view: SliceView<'_, C, D>) {
         self.mshr.prefetch_new(line);
         self.cache.prefetch(line);
-        if !local && view.site.protocol.has_directory() {
+        if !local && view.config.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
@@ -115,7 +115,7 @@ impl<D: Contents> Slice<D> {
     /// channels.
     #[inline]
     fn prefetch_peer<C: Coherence>(&self, line: Line, view: SliceView<'_, C, D>) {
-        if view.site.protocol.has_directory() {
+        if view.config.protocol.has_directory() {
             self.directory.prefetch_slot(line);
         }
         view.uncore.port.prefetch(self.index);

@@ -9,17 +9,17 @@ use super::{Slice, SliceRequest, StepResult};
 use crate::context::{SliceContext, UncoreContext};
 use crate::departure::Departure;
 use crate::drains::LEG_OF_PUBLICATIONS;
-use crate::latency::Below;
-use crate::message::{Flag, LineRequest, Message, Origin};
+use crate::latency::LatencyBelow;
+use crate::message::{Flag, LineRequest, Message, ReplyDestination};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::Packet;
-use crate::publisher::{Drained, HeldAnswer};
-use crate::watch::Contents;
-use tombolo_protocol::host::Tried;
+use crate::publisher::{DrainCause, HeldReply};
+use crate::value_probe::Contents;
+use tombolo_protocol::host::StepOutcome;
 use tombolo_protocol::plan::Action;
-use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Subscribers};
-use tombolo_protocol::{Coherence, Event, Request, Requester, Slot};
+use tombolo_protocol::publication::{Publication, PublicationDecision, PublicationEntry, QueueDecision, Subscribers};
+use tombolo_protocol::{Coherence, L2Event, LineSlot, Request, Requester};
 use tombolo_types::{Line, Mask, ModuleId, Ps, Scope, SmId};
 
 impl<D: Contents> SliceRequest<D> {
@@ -40,9 +40,9 @@ impl<D: Contents> SliceRequest<D> {
         }
         let (subscribers, publisher) = (self.subscribers(here)?, here.uncore.publisher.as_ref()?);
         let (line, request) = (self.body.line, &self.body.request);
-        let before = publisher.rules.before(subscribers, here.site.module, request, &publisher.publishing(line));
+        let before = publisher.rules.before(subscribers, here.config.module, request, &publisher.publishing(line));
         Some(match request {
-            _ if before == Before::Waits => false,
+            _ if before == QueueDecision::Waits => false,
             Request::Write { .. } | Request::Read { .. } => publisher.queue.has_room(line),
             Request::Atomic { .. } => here.uncore.drains.has_room(false),
         })
@@ -57,57 +57,57 @@ impl<D: Contents> Slice<D> {
         item: &SliceRequest<D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) -> Option<Tried> {
+    ) -> Option<StepOutcome> {
         if item.from() != Requester::Local {
             return None;
         }
         let (subscribers, line) = (item.subscribers(here)?, item.body.line);
         let publisher = here.uncore.publisher.as_mut()?;
-        let is_here = subscribers.contains(here.site.module);
+        let is_here = subscribers.contains(here.config.module);
         let request = &item.body.request;
         if let Request::Read { mask, .. } = *request {
             publisher.read(line, mask);
         }
-        let before = publisher.rules.before(subscribers, here.site.module, request, &publisher.publishing(line));
+        let before = publisher.rules.before(subscribers, here.config.module, request, &publisher.publishing(line));
         match before {
-            Before::Passes | Before::PassesBehindEntry => {
+            QueueDecision::Passes | QueueDecision::PassesBehindEntry => {
                 let publisher = here.uncore.publisher.as_mut()?;
                 match request {
                     Request::Read { .. } => publisher.stats.remote_loads += u64::from(!is_here),
                     Request::Atomic { returns: true, .. } if !is_here => publisher.asks(line),
                     Request::Write { .. } | Request::Atomic { .. } => {}
                 }
-                if before == Before::PassesBehindEntry {
-                    let cause = if item.is_read() { Drained::Load } else { Drained::Atomic };
+                if before == QueueDecision::PassesBehindEntry {
+                    let cause = if item.is_read() { DrainCause::Load } else { DrainCause::Atomic };
                     here.at_uncore().publish_entry(line, cause);
                 }
                 None
             }
-            Before::Answered(data) => {
+            QueueDecision::Answered(data) => {
                 let Request::Read { mask, .. } = *request else { return None };
                 publisher.stats.forwards += 1;
-                let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+                let bytes = u64::from(mask.grains()) * here.config.machine.line.grain();
                 let leaves = self.occupy(here.out.now(), ready, bytes, here);
                 here.shared.stats.reads += 1;
                 let inside = self.latency_until(leaves.time(), item, bytes, here);
-                let (by, time) = (here.site.module, Below { inside, link: 0 });
+                let (by, time) = (here.config.module, LatencyBelow { inside, link: 0 });
                 self.reply(waiter(item, here), ReadReply { line, mask, data, by, time, unloaded: 0 }, leaves, here);
-                Some(Tried::Taken)
+                Some(StepOutcome::Accepted)
             }
-            Before::IsAdded | Before::WasAdded => {
+            QueueDecision::IsAdded | QueueDecision::WasAdded => {
                 self.complete_in_queue(item, ready, here);
                 here.at_uncore().add_to_queue(line, request);
-                Some(Tried::Taken)
+                Some(StepOutcome::Accepted)
             }
-            Before::IsSent { behind_entry } => {
+            QueueDecision::IsSent { behind_entry } => {
                 self.complete_in_queue(item, ready, here);
                 if behind_entry {
-                    here.at_uncore().publish_entry(line, Drained::Atomic);
+                    here.at_uncore().publish_entry(line, DrainCause::Atomic);
                 }
                 here.at_uncore().publish_atomic(subscribers, &item.body);
-                Some(Tried::Taken)
+                Some(StepOutcome::Accepted)
             }
-            Before::Waits => panic!("{}, {line}: what waits was taken", here.site.module),
+            QueueDecision::Waits => panic!("{}, {line}: what waits was taken", here.config.module),
         }
     }
 
@@ -119,7 +119,7 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let mask = bytes_of(item);
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+        let bytes = u64::from(mask.grains()) * here.config.machine.line.grain();
         let leaves = self.occupy(here.out.now(), ready, bytes, here);
         match item.body.request {
             Request::Atomic { .. } => here.shared.stats.atomics += 1,
@@ -139,15 +139,15 @@ impl<D: Contents> Slice<D> {
     ) {
         let line = item.body.line;
         let mask = bytes_of(item);
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+        let bytes = u64::from(mask.grains()) * here.config.machine.line.grain();
         let leaves = self.occupy(here.out.now(), ready, bytes, here);
         let mut taken = leaves.time();
         if let Some((mask, data)) = step.actions.write {
             taken = taken.max(self.write_memory(line, (mask, data), leaves, here));
         }
         if let Some(state) = step.after.line.filter(|state| !state.dirty.is_empty()) {
-            let mut slot = Slot { line: Some(state), ..*step.before };
-            let actions = self.step(&mut slot, Event::Evict { last_of_region: false }, here);
+            let mut slot = LineSlot { line: Some(state), ..*step.before };
+            let actions = self.step(&mut slot, L2Event::Evict { last_of_region: false }, here);
             taken = taken.max(self.send_written_back((line, None), &actions, leaves, here).1);
         }
         self.acknowledge(item, true, taken, here);
@@ -160,26 +160,26 @@ impl<D: Contents> Slice<D> {
         item: &SliceRequest<D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> bool {
-        let (line, at) = (item.body.line, here.site.module);
+        let (line, at) = (item.body.line, here.config.module);
         let Some(subscribers) = item.subscribers(here).filter(|subscribers| subscribers.contains(at)) else {
             return false;
         };
         let Some(publisher) = &here.uncore.publisher else { return false };
         let own = item.from() == Requester::Local;
         let behind = publisher.rules.behind(own, &item.body.request);
-        if behind != Behind::Nothing {
+        if behind != PublicationDecision::Nothing {
             // A publication at once takes the request's flag along; later, no copy might leave for the subscribers.
             here.flags_mut().learn(line, item.body.flag);
         }
         match behind {
-            Behind::Nothing => false,
-            Behind::IsAdded => {
+            PublicationDecision::Nothing => false,
+            PublicationDecision::IsAdded => {
                 here.at_uncore().add_to_queue(line, &item.body.request);
                 false
             }
-            Behind::IsSent { behind_entry, answer_waits } => {
+            PublicationDecision::IsSent { behind_entry, answer_waits } => {
                 if behind_entry {
-                    here.at_uncore().publish_entry(line, Drained::Atomic);
+                    here.at_uncore().publish_entry(line, DrainCause::Atomic);
                 }
                 let Request::Atomic { mask, scope, returns, .. } = item.body.request else { return false };
                 // Publish an exchange that stores the atomic's result at every subscriber.
@@ -200,7 +200,7 @@ impl<D: Contents> Slice<D> {
     ) {
         let LineRequest { line, origin, .. } = item.body;
         if let Some(publisher) = &mut here.uncore.publisher {
-            publisher.hold(HeldAnswer { line, origin, data });
+            publisher.hold(HeldReply { line, origin, data });
         }
     }
 
@@ -221,7 +221,7 @@ impl<D: Contents> Slice<D> {
     ) {
         let is_atomic = matches!(item.body.request, Request::Atomic { .. });
         if is_atomic && item.from() == Requester::Local && item.subscribers(here).is_some() {
-            here.at_uncore().publish_entry(item.body.line, Drained::Atomic);
+            here.at_uncore().publish_entry(item.body.line, DrainCause::Atomic);
         }
     }
 }
@@ -231,12 +231,12 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
         self.uncore.publisher.as_ref()?;
-        self.site.map.subscribers(line).filter(|subscribers| subscribers.are_several())
+        self.config.map.subscribers(line).filter(|subscribers| subscribers.are_several())
     }
 
     /// Records the arrival of a publication from another module.
     pub(super) fn note_received(&mut self, body: &LineRequest<D>) {
-        let grain = self.site.machine.line.grain();
+        let grain = self.config.machine.line.grain();
         if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.uncore.publisher, body.request) {
             publisher.received(body.line, mask, grain);
         }
@@ -244,9 +244,9 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// Acknowledges a publication, accepted at `at`, to its publisher.
     pub(super) fn acknowledge_publication(&mut self, body: &LineRequest<D>, from: ModuleId, at: Ps) {
-        let back = at + self.site.notice_latency(from);
+        let back = at + self.config.notice_latency(from);
         let delivered = Message::Delivered { ticket: body.tickets.hop, line: body.line };
-        self.out.send(back, self.id, self.site.layout.controller(from), delivered);
+        self.out.send(back, self.id, self.config.layout.controller(from), delivered);
     }
 }
 
@@ -269,7 +269,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
             && self.uncore.drains.has_room(false)
         {
             let Some(line) = publisher.queue.oldest() else { return };
-            self.publish_entry(line, Drained::Watermark);
+            self.publish_entry(line, DrainCause::Watermark);
         }
     }
 
@@ -279,7 +279,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
             return;
         }
         while let Some(line) = self.uncore.publisher.as_mut().and_then(|publisher| publisher.queue.oldest()) {
-            self.publish_entry(line, Drained::Release);
+            self.publish_entry(line, DrainCause::Release);
         }
         if let Some(publisher) = &mut self.uncore.publisher {
             publisher.released();
@@ -287,12 +287,12 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     }
 
     /// Publishes a line's queue entry, if any, to all remaining subscribers.
-    fn publish_entry(&mut self, line: Line, cause: Drained) {
+    fn publish_entry(&mut self, line: Line, cause: DrainCause) {
         let Some(publisher) = &mut self.uncore.publisher else { return };
         let Some(entry) = publisher.queue.remove(line) else { return };
-        let subscribers = self.site.map.subscribers(line).expect("an entry leaves before its page changes");
+        let subscribers = self.config.map.subscribers(line).expect("an entry leaves before its page changes");
         let rules = publisher.rules;
-        let Entry { mask, data } = rules.sent(entry, Mask::ALL, None);
+        let PublicationEntry { mask, data } = rules.sent(entry, Mask::ALL, None);
         let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
         let body = self.publication(line, request);
         let sent = self.publish(rules, subscribers, &body);
@@ -316,14 +316,14 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     /// Builds a request on this module's own behalf.
     fn publication(&self, line: Line, request: Request<D>) -> LineRequest<D> {
         let nobody = EntryId::default();
-        let origin = Origin { module: self.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
+        let origin = ReplyDestination { module: self.config.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         LineRequest {
             line,
             request,
             origin,
             flag: Flag::NONE,
             tickets: Tickets::default(),
-            asker: nobody,
+            requester_mshr: nobody,
             is_published: true,
         }
     }
@@ -331,12 +331,12 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     /// Sends a copy to each target after the subscriber lookup, and returns the number of copies. All publications for
     /// a line use the path from its slice and therefore stay in order.
     fn publish(&mut self, rules: Publication, subscribers: Subscribers, body: &LineRequest<D>) -> u32 {
-        let (line, now, from) = (body.line, self.out.now(), self.site.module);
+        let (line, now, from) = (body.line, self.out.now(), self.config.module);
         let Some(publisher) = &mut self.uncore.publisher else { return 0 };
-        let known = publisher.look_up(self.site.map.page(line), now);
+        let known = publisher.look_up(self.config.map.page(line), now);
         let leaves = Departure::at(now).after(known - now);
         let targets = rules.targets(subscribers, from);
-        let id = std::mem::replace(&mut self.id, self.site.slice_of(from, line));
+        let id = std::mem::replace(&mut self.id, self.config.slice_of(from, line));
         for target in targets {
             let tickets = self.uncore.drains.post(LEG_OF_PUBLICATIONS, Tickets::default());
             let packet = Packet::Request(LineRequest { tickets, ..*body });
@@ -356,11 +356,11 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     }
 
     fn count_publication(&mut self, packet: &Packet<D>, body: &LineRequest<D>) {
-        let bytes = self.site.weights.of(packet.facts().payload).0;
+        let bytes = self.config.packet_sizes.of(packet.facts().payload).0;
         let Some(publisher) = &mut self.uncore.publisher else { return };
         match body.request {
             Request::Write { mask, .. } => {
-                let unwritten = u64::from((!mask).grains()) * self.site.machine.line.grain();
+                let unwritten = u64::from((!mask).grains()) * self.config.machine.line.grain();
                 publisher.line_sent(body.line, unwritten, bytes);
             }
             Request::Atomic { .. } | Request::Read { .. } => publisher.atomic_sent(body.line, bytes),
@@ -374,10 +374,10 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
             return;
         }
         let now = Departure::at(self.out.now());
-        for HeldAnswer { line, origin, data, .. } in publisher.let_go(line) {
-            let back = self.site.next_back(line, origin.module);
-            let id = std::mem::replace(&mut self.id, self.site.slice_of(self.site.module, line));
-            self.send(now, back, Packet::Old { origin, line, data, by: self.site.module });
+        for HeldReply { line, origin, data, .. } in publisher.let_go(line) {
+            let back = self.config.next_back(line, origin.module);
+            let id = std::mem::replace(&mut self.id, self.config.slice_of(self.config.module, line));
+            self.send(now, back, Packet::AtomicResult { origin, line, data, by: self.config.module });
             self.id = id;
         }
     }

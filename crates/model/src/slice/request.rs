@@ -1,18 +1,18 @@
 //! Requests at a slice: accepted, parked or queued, stepped through the protocol, forwarded and answered.
 
-use super::host::{InputQueue, NoRoom, RequestAttempt, SliceWithContext};
-use super::{Miss, Slice, SliceRequest, StepResult, Taken, Waiter, Wanted, keeps_to_edges};
+use super::host::{InputQueue, NoMshr, RequestAttempt, SliceWithContext};
+use super::{Admission, DramFetch, Miss, Slice, SliceRequest, StepResult, Waiter, keeps_to_edges};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::latency::{Answered, Below, Inside, Note, short};
-use crate::message::{Flag, LineRequest, Message, Origin};
+use crate::latency::{LatencyBelow, ModuleLatency, Note, ReplyLatency, short};
+use crate::message::{Flag, LineRequest, Message, ReplyDestination};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::Packet;
-use crate::watch::Contents;
-use tombolo_protocol::host::{self, Tried};
-use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot};
+use crate::value_probe::Contents;
+use tombolo_protocol::host::{self, StepOutcome};
+use tombolo_protocol::{Class, Coherence, L2Event, LineSlot, Pending, Refusal, Reply, Request, Requester};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
 
 /// Reply to a read.
@@ -24,7 +24,7 @@ pub(super) struct ReadReply<D> {
     /// Module that served the read.
     pub(super) by: ModuleId,
     /// Latency since the read's arrival at this slice, and the unloaded link part.
-    pub(super) time: Below,
+    pub(super) time: LatencyBelow,
     pub(super) unloaded: u32,
 }
 
@@ -49,14 +49,14 @@ impl<D: Contents> Slice<D> {
         item: &SliceRequest<D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) -> Taken {
+    ) -> Admission {
         match self.arrive_at_l2(item, ready, None, here) {
-            Ok(host::Taken::Yes) => Taken::Yes,
-            Ok(host::Taken::Waits) => {
+            Ok(host::Admission::Admitted) => Admission::Accepted,
+            Ok(host::Admission::AwaitsCredit) => {
                 self.wait_for_credit(*item, here);
-                Taken::Yes
+                Admission::Accepted
             }
-            Err(NoRoom) => Taken::NoRoom,
+            Err(NoMshr) => Admission::NoMshr,
         }
     }
 
@@ -69,11 +69,11 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         follows: Option<bool>,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) -> Result<host::Taken, NoRoom> {
-        let site = here.site;
+    ) -> Result<host::Admission, NoMshr> {
+        let config = here.config;
         let entry = if item.passes_l2(here) { None } else { self.mshr.find(item.body.line) };
         let here = SliceWithContext { slice: self, context: here };
-        host::take(&site.protocol, &mut RequestAttempt { here, item, ready, entry, follows })
+        host::take(&config.protocol, &mut RequestAttempt { here, item, ready, entry, follows })
     }
 
     pub(super) fn park<C: Coherence>(
@@ -93,35 +93,35 @@ impl<D: Contents> Slice<D> {
         entry: Option<EntryId>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) -> Result<Tried, NoRoom> {
+    ) -> Result<StepOutcome, NoMshr> {
         let line_id = item.body.line;
         let mut before = if item.passes_l2(here) {
-            Slot { line_id, homes: item.homes, line: None, pending: None, entry: None }
+            LineSlot { line_id, homes: item.homes, line: None, pending: None, entry: None }
         } else {
             self.slot(line_id, item.homes, entry)
         };
-        if item.from() != Requester::Local || !item.is_read() || here.site.protocol.tracks_own() {
+        if item.from() != Requester::Local || !item.is_read() || here.config.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
         let (mut after, mut actions) = (before, Actions::default());
-        let event = Event::Request { from: item.from(), request: item.body.request };
-        match here.site.protocol.step(&here.site.map, here.site.module, &mut after, event, &mut actions) {
+        let event = L2Event::Request { from: item.from(), request: item.body.request };
+        match here.config.protocol.step(&here.config.map, here.config.module, &mut after, event, &mut actions) {
             Ok(()) => {}
-            Err(Refusal::Stall) => return Ok(Tried::Stalled),
-            Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", here.site.module, item.body.line),
+            Err(Refusal::Stall) => return Ok(StepOutcome::Stalled),
+            Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", here.config.module, item.body.line),
         }
-        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line_id}: {event:?}", here.site.module);
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line_id}: {event:?}", here.config.module);
         let misses = before.pending.is_none() && after.pending.is_some();
         if misses && !self.registers.has_room(item.level()) {
-            return Err(NoRoom);
+            return Err(NoMshr);
         }
         if let (Some(mask), false) = (actions.wait, misses)
             && !self.merge(entry, Waiter { mask, ..waiter(item, here) })
         {
-            return Ok(Tried::Stalled);
+            return Ok(StepOutcome::Stalled);
         }
         self.commit(item, StepResult { before: &before, after: &after, actions: &actions }, ready, here);
-        Ok(Tried::Taken)
+        Ok(StepOutcome::Accepted)
     }
 
     /// True if a request without a pending miss is a read that must miss while no MSHR is available. An absent line is
@@ -134,7 +134,7 @@ impl<D: Contents> Slice<D> {
         item.is_read()
             && !self.registers.has_room(item.level())
             && self.cache.peek(item.body.line).is_none()
-            && !(here.site.protocol.passes_reads() && item.homes.system != here.site.module)
+            && !(here.config.protocol.passes_reads() && item.homes.system != here.config.module)
             && !item.reads_at_memory(here)
     }
 
@@ -176,23 +176,26 @@ impl<D: Contents> Slice<D> {
             if second.is_some() {
                 // Bytes written back ahead of the request: they are sent on this module's own behalf, without the
                 // request's flag.
-                (origin.module, flag) = (here.site.module, Flag::NONE);
+                (origin.module, flag) = (here.config.module, Flag::NONE);
             }
             goes_on |= !matches!(request, Request::Read { .. });
-            let asker = register.unwrap_or_default();
+            let requester_mshr = register.unwrap_or_default();
             // Time spent here by a read without an MSHR, reported to the module that will reply.
-            let held =
-                if register.is_none() { self.latency_until(leaves.time(), item, 0, here) } else { Inside::default() };
-            let body = LineRequest { asker, origin, flag, ..item.body };
+            let held = if register.is_none() {
+                self.latency_until(leaves.time(), item, 0, here)
+            } else {
+                ModuleLatency::default()
+            };
+            let body = LineRequest { requester_mshr, origin, flag, ..item.body };
             self.forward(body, (target, request), (leaves, held), here);
             if let Some((target, request)) = second {
                 goes_on |= !matches!(request, Request::Read { .. });
-                self.forward(LineRequest { asker, ..item.body }, (target, request), (leaves, held), here);
+                self.forward(LineRequest { requester_mshr, ..item.body }, (target, request), (leaves, held), here);
             }
         }
         if let Some(mask) = actions.fetch {
             let register = register.expect("bytes are fetched for a new miss");
-            self.fetch(Wanted { line, mask, register, time: Inside::default() }, leaves, here);
+            self.fetch(DramFetch { line, mask, register, latency: ModuleLatency::default() }, leaves, here);
         }
         if let Some((mask, data)) = actions.write {
             accepted = accepted.max(self.write_memory(line, (mask, data), leaves, here));
@@ -206,7 +209,7 @@ impl<D: Contents> Slice<D> {
             Some(Reply::Old { data }) => self.reply_old(item.body.origin, (line, data), leaves, here),
             Some(Reply::Fill { mask, data }) => {
                 let inside = self.latency_until(leaves.time(), item, moved, here);
-                let (by, time) = (here.site.module, Below { inside, link: 0 });
+                let (by, time) = (here.config.module, LatencyBelow { inside, link: 0 });
                 self.reply(waiter(item, here), ReadReply { line, mask, data, by, time, unloaded: 0 }, leaves, here);
             }
             None => {}
@@ -227,7 +230,7 @@ impl<D: Contents> Slice<D> {
         bytes: u64,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Departure {
-        let latency = here.site.machine.l2.hit_latency;
+        let latency = here.config.machine.l2.hit_latency;
         Departure::at(ready).through_for(now, &mut self.port, Bytes(bytes), self.request).after(latency)
     }
 
@@ -261,7 +264,7 @@ impl<D: Contents> Slice<D> {
     ) -> EntryId {
         let line = item.body.line;
         self.registers.take(item.level());
-        let class = Class::of(&here.site.map, here.site.module, item.homes);
+        let class = Class::of(&here.config.map, here.config.module, item.homes);
         let Pending { mask, stale, scope } = pending;
         let miss = Miss { mask, stale, scope, homes: item.homes, class, flushes: false, level: item.level() as u8 };
         let entry = match actions.wait {
@@ -281,7 +284,7 @@ impl<D: Contents> Slice<D> {
         &mut self,
         mut body: LineRequest<D>,
         (target, request): (ModuleId, Request<D>),
-        (leaves, held): (Departure, Inside),
+        (leaves, held): (Departure, ModuleLatency),
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let is_read = |request: &Request<D>| matches!(request, Request::Read { .. });
@@ -293,10 +296,10 @@ impl<D: Contents> Slice<D> {
         body.request = request;
         match request {
             Request::Read { mask, .. } => {
-                here.uncore.ways.read_sent(here.site.weights.answer(mask));
-                here.shared.stats.inter_gpu_loads += u64::from(here.site.is_beyond(target));
+                here.uncore.ways.read_sent(here.config.packet_sizes.answer(mask));
+                here.shared.stats.inter_gpu_loads += u64::from(here.config.is_beyond(target));
                 body.tickets = Tickets::of_read(held);
-                self.note_sent(body.asker, leaves.time(), here);
+                self.note_sent(body.requester_mshr, leaves.time(), here);
             }
             Request::Write { .. } | Request::Atomic { .. } => {
                 body.tickets = here.post(body.line, body.origin.module, body.tickets);
@@ -308,17 +311,17 @@ impl<D: Contents> Slice<D> {
     /// Fetches bytes from memory as soon as the request has passed the slice's port.
     pub(super) fn fetch<C: Coherence>(
         &mut self,
-        wanted: Wanted,
+        wanted: DramFetch,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Wanted { line, mask, register, .. } = wanted;
+        let DramFetch { line, mask, register, .. } = wanted;
         if let Some(later) = leaves.later(here.out.now()) {
             return here.out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
         }
         let read = here.read_memory(line, mask, leaves);
         let time = D::Note::of(read.time(leaves.time()));
-        here.out.send(read.done, self.id, self.id, Message::Memory { line, mask, register, time });
+        here.out.send(read.done, self.id, self.id, Message::Memory { line, mask, register, latency: time });
     }
 
     /// Writes to memory; returns the time at which the memory queue has accepted the bytes.
@@ -349,11 +352,11 @@ impl<D: Contents> Slice<D> {
                 let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 here.deliver(leaves, to.sm, mask.grains(), |at| {
                     let crossbar = short(at.saturating_sub(leaves.time()));
-                    let time = D::Note::of(Answered { crossbar, ..Answered::new(time, unloaded) });
-                    Message::Fill { register, line, mask, data, seen, by, time }
+                    let time = D::Note::of(ReplyLatency { crossbar, ..ReplyLatency::new(time, unloaded) });
+                    Message::Fill { register, line, mask, data, seen, responder: by, latency: time }
                 });
             }
-            Requester::Module(_) if here.site.protocol.passes_reads() => {
+            Requester::Module(_) if here.config.protocol.passes_reads() => {
                 // No L2 on the return path keeps the line: a GPU home forwarded the read, and the reply bypasses it.
                 let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 let inside = D::Note::of(time.inside.into());
@@ -373,18 +376,18 @@ impl<D: Contents> Slice<D> {
     /// Replies to an atomic with the line's previous contents.
     fn reply_old<C: Coherence>(
         &mut self,
-        origin: Origin,
+        origin: ReplyDestination,
         (line, data): (Line, D),
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let by = here.site.module;
+        let by = here.config.module;
         if origin.module == by {
-            let Origin { sm, warp, result, .. } = origin;
-            here.deliver(leaves, sm, 1, |_| Message::Old { warp, result, data, by });
+            let ReplyDestination { sm, warp, result, .. } = origin;
+            here.deliver(leaves, sm, 1, |_| Message::AtomicResult { warp, result, data, responder: by });
         } else {
-            let back = here.site.next_back(line, origin.module);
-            here.send(leaves, back, Packet::Old { origin, line, data, by });
+            let back = here.config.next_back(line, origin.module);
+            here.send(leaves, back, Packet::AtomicResult { origin, line, data, by });
         }
     }
 
@@ -405,17 +408,21 @@ impl<D: Contents> Slice<D> {
 }
 
 /// True if a received publication is not allocated here: the line is neither present nor pending.
-fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
+fn passes_by<C: Coherence, D: Contents>(
+    before: &LineSlot<D>,
+    after: &LineSlot<D>,
+    here: &SliceContext<'_, '_, C, D>,
+) -> bool {
     let allocates = here.uncore.publisher.as_ref().is_none_or(|publisher| publisher.allocates);
     !allocates && before.line.is_none() && before.pending.is_none() && after.line.is_some() && after.pending.is_none()
 }
 
 /// Builds the waiter record for a read, including the MSHR that will receive the bytes.
 pub(super) fn waiter<C: Coherence, D: Contents>(item: &SliceRequest<D>, here: &SliceContext<'_, '_, C, D>) -> Waiter {
-    let SliceRequest { arrived, body: LineRequest { origin, flag, asker, .. }, .. } = *item;
+    let SliceRequest { arrived, body: LineRequest { origin, flag, requester_mshr, .. }, .. } = *item;
     let from = item.from();
-    let waits_there = from == Requester::Local || here.site.protocol.passes_reads();
-    let register = if waits_there { origin.register } else { asker };
+    let waits_there = from == Requester::Local || here.config.protocol.passes_reads();
+    let register = if waits_there { origin.register } else { requester_mshr };
     Waiter { from, module: origin.module, sm: origin.sm, register, mask: bytes_of(item), flag, arrived }
 }
 
@@ -437,12 +444,12 @@ fn moved<C: Coherence, D: Contents>(
         (Request::Write { mask, .. } | Request::Atomic { mask, .. }, _) => mask,
         (Request::Read { .. }, _) => return 0,
     };
-    u64::from(mask.grains()) * here.site.machine.line.grain()
+    u64::from(mask.grains()) * here.config.machine.line.grain()
 }
 
 fn count<C: Coherence, D: Contents>(
     item: &SliceRequest<D>,
-    before: &Slot<D>,
+    before: &LineSlot<D>,
     actions: &Actions<D>,
     here: &mut SliceContext<'_, '_, C, D>,
 ) {

@@ -4,8 +4,8 @@ use super::Slice;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::memory::Memory;
-use crate::site::Site;
-use crate::watch::Contents;
+use crate::module_config::ModuleConfig;
+use crate::value_probe::Contents;
 use std::ops::Range;
 use tombolo_protocol::{Coherence, transfer};
 use tombolo_types::Line;
@@ -18,12 +18,12 @@ const FEW: u64 = 1024;
 impl<D: Contents> Slice<D> {
     /// Handles host writes to these address ranges, ascending and without overlap.
     pub fn host_wrote<C: Coherence>(&mut self, ranges: &[Range<u64>], here: &mut SliceContext<'_, '_, C, D>) {
-        let (size, protocol) = (here.site.machine.line, &here.site.protocol);
+        let (size, protocol) = (here.config.machine.line, &here.config.protocol);
         for line in self.lines_within(ranges, here) {
             let miss = self.mshr.find(line);
-            let before = self.view_line(line, here.site.homes(line), miss);
+            let before = self.view_line(line, here.config.homes(line), miss);
             let mut slot = before;
-            transfer::write(protocol, here.site.module, &mut slot, mask_within(ranges, line, size));
+            transfer::write(protocol, here.config.module, &mut slot, mask_within(ranges, line, size));
             if let (Some(entry), Some(pending)) = (miss, slot.pending) {
                 self.mshr.get_mut(entry).set_pending(pending);
             }
@@ -33,11 +33,11 @@ impl<D: Contents> Slice<D> {
 
     /// Present or pending lines in this slice with a byte in some range, in ascending order.
     fn lines_within<C: Coherence>(&mut self, ranges: &[Range<u64>], here: &SliceContext<'_, '_, C, D>) -> Vec<Line> {
-        let size = here.site.machine.line;
+        let size = here.config.machine.line;
         let lines = |range: &Range<u64>| size.line_of(range.start).0..size.line_of(range.end - 1).0 + 1;
         let count = ranges.iter().map(|range| lines(range).end - lines(range).start).sum::<u64>();
         let mut found: Vec<Line> = if count <= FEW {
-            let mine = |line: &Line| usize::from(here.site.map.slice(*line)) == self.index;
+            let mine = |line: &Line| usize::from(here.config.map.slice(*line)) == self.index;
             let is_here = |line: &Line| self.cache.peek(*line).is_some() || self.mshr.find(*line).is_some();
             ranges.iter().flat_map(lines).map(Line).filter(mine).filter(is_here).collect()
         } else {
@@ -52,7 +52,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Line contents as the host reads them, for a line in this module's memory.
-    pub fn host_reads<C: Coherence>(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D {
-        transfer::read(&site.protocol, memory.read(line), self.cache.peek(line))
+    pub fn host_reads<C: Coherence>(&self, line: Line, memory: &Memory<D>, config: &ModuleConfig<C, D>) -> D {
+        transfer::read(&config.protocol, memory.read(line), self.cache.peek(line))
     }
 }

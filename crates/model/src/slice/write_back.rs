@@ -7,14 +7,14 @@ use crate::boundaries::reaches;
 use crate::cache::BulkClass;
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Flag, LineRequest, Origin};
+use crate::message::{Flag, LineRequest, ReplyDestination};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::Packet;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::host::{self, Tried};
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Refusal, Request, Slot};
+use tombolo_protocol::host::{self, StepOutcome};
+use tombolo_protocol::{Class, ClassSet, Coherence, Homes, L2Event, LineSlot, LineState, Refusal, Request};
 use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
@@ -30,7 +30,7 @@ impl<D: Contents> Slice<D> {
         if !self.has_dirty(classes) {
             return taken;
         }
-        let protocol = &here.site.protocol;
+        let protocol = &here.config.protocol;
         let mut lines = self.lines_where(|class, state| classes.contains(class) && !state.dirty.is_empty());
         lines.retain(|line| reaches(extent, *line));
         for line in lines {
@@ -69,17 +69,17 @@ impl<D: Contents> Slice<D> {
         line: Line,
         tickets: Option<Tickets>,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) -> (Tried, Ps) {
+    ) -> (StepOutcome, Ps) {
         let now = here.out.now();
         let miss = self.mshr.find(line);
-        let before = self.view_line(line, here.site.homes(line), miss);
+        let before = self.view_line(line, here.config.homes(line), miss);
         let (mut slot, mut actions) = (before, Actions::default());
-        match here.site.protocol.step(&here.site.map, here.site.module, &mut slot, Event::Flush, &mut actions) {
+        match here.config.protocol.step(&here.config.map, here.config.module, &mut slot, L2Event::Flush, &mut actions) {
             Ok(()) => {}
-            Err(Refusal::Stall) => return (Tried::Stalled, now),
-            Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.site.module),
+            Err(Refusal::Stall) => return (StepOutcome::Stalled, now),
+            Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.config.module),
         }
-        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line}: a write-back", here.site.module);
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line}: a write-back", here.config.module);
         let leaves = self.read_out(&actions, here);
         self.keep_line(&before, &slot, leaves, here);
         let (unused, left) = self.send_written_back((line, tickets), &actions, leaves, here);
@@ -89,16 +89,16 @@ impl<D: Contents> Slice<D> {
             // bytes.
             here.withdraw(line, tickets, taken);
         }
-        (Tried::Taken, taken)
+        (StepOutcome::Accepted, taken)
     }
 
     /// Invalidates a line during a bulk invalidation. Returns the time at which memory or the port has accepted the
     /// dirty bytes.
     pub(super) fn invalidate_line<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
         let miss = self.mshr.find(line);
-        let before = self.view_line(line, here.site.homes(line), miss);
+        let before = self.view_line(line, here.config.homes(line), miss);
         let mut slot = before;
-        let actions = self.step(&mut slot, Event::InvalidateLine, here);
+        let actions = self.step(&mut slot, L2Event::InvalidateLine, here);
         let leaves = self.read_out(&actions, here);
         self.keep_line(&before, &slot, leaves, here);
         self.send_written_back((line, None), &actions, leaves, here).1
@@ -107,21 +107,21 @@ impl<D: Contents> Slice<D> {
     /// Releases a line whose page moves away: its dirty bytes are written to memory, and the line is dropped. Returns
     /// the time at which memory has accepted the bytes.
     pub fn give_up<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
-        let rules = here.site.paging;
+        let rules = here.config.paging;
         if self.cache.peek(line).is_none() {
             return here.out.now();
         }
         if !rules.writes_back() {
-            let before = self.view_line(line, here.site.homes(line), None);
+            let before = self.view_line(line, here.config.homes(line), None);
             let now = here.out.now();
-            return self.keep_line(&before, &Slot { line: None, ..before }, Departure::at(now), here).max(now);
+            return self.keep_line(&before, &LineSlot { line: None, ..before }, Departure::at(now), here).max(now);
         }
         let state = self.cache.peek(line).copied();
         let left = self.invalidate_line(line, here);
         if !rules.drops_lines() {
-            let before = self.view_line(line, here.site.homes(line), None);
+            let before = self.view_line(line, here.config.homes(line), None);
             let kept = state.map(|state| LineState { dirty: Mask::NONE, ..state });
-            self.keep_line(&before, &Slot { line: kept, ..before }, Departure::at(left), here);
+            self.keep_line(&before, &LineSlot { line: kept, ..before }, Departure::at(left), here);
         }
         left
     }
@@ -133,7 +133,7 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Option<(Mask, D, Departure)> {
         let state = *self.cache.peek(line)?;
-        let (now, bytes) = (here.out.now(), u64::from(state.valid.grains()) * here.site.machine.line.grain());
+        let (now, bytes) = (here.out.now(), u64::from(state.valid.grains()) * here.config.machine.line.grain());
         Some((state.valid, state.data, self.occupy(now, now, bytes, here)))
     }
 
@@ -158,8 +158,8 @@ impl<D: Contents> Slice<D> {
     #[inline]
     pub(super) fn keep_line<C: Coherence>(
         &mut self,
-        before: &Slot<D>,
-        after: &Slot<D>,
+        before: &LineSlot<D>,
+        after: &LineSlot<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Ps {
@@ -169,8 +169,8 @@ impl<D: Contents> Slice<D> {
     #[inline(never)]
     fn change_line<C: Coherence>(
         &mut self,
-        before: &Slot<D>,
-        after: &Slot<D>,
+        before: &LineSlot<D>,
+        after: &LineSlot<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Ps {
@@ -188,7 +188,7 @@ impl<D: Contents> Slice<D> {
             }
             (None, Some(new)) => {
                 self.clear_stall(line);
-                let class = Class::of(&here.site.map, here.site.module, after.homes);
+                let class = Class::of(&here.config.map, here.config.module, after.homes);
                 let inserted = self.cache.insert(line, BulkClass::new(class as u8), new, here.l2_ways(class));
                 // If pending misses pin every line in the set, the new line itself is the victim.
                 let victim = inserted
@@ -207,13 +207,13 @@ impl<D: Contents> Slice<D> {
         after: Option<LineState<D>>,
         here: &SliceContext<'_, '_, C, D>,
     ) {
-        if !here.site.protocol.writes_back() {
+        if !here.config.protocol.writes_back() {
             return;
         }
         let dirty = |line: Option<LineState<D>>| line.is_some_and(|line| !line.dirty.is_empty());
         let (was, is) = (dirty(before), dirty(after));
         if was != is {
-            let class = Class::of(&here.site.map, here.site.module, homes);
+            let class = Class::of(&here.config.map, here.config.module, homes);
             let count = &mut self.dirty[class as usize];
             *count = *count + u32::from(is) - u32::from(was);
         }
@@ -229,16 +229,16 @@ impl<D: Contents> Slice<D> {
         if self.cache.peek(line).is_none() {
             return;
         }
-        let last_of_region = !here.site.map.region_lines(line).any(|other| other != line && self.is_in_use(other));
-        let before = self.view_line(line, here.site.homes(line), self.mshr.find(line));
+        let last_of_region = !here.config.map.region_lines(line).any(|other| other != line && self.is_in_use(other));
+        let before = self.view_line(line, here.config.homes(line), self.mshr.find(line));
         let (mut slot, mut actions) = (before, Actions::default());
-        let event = Event::Evict { last_of_region };
-        match here.site.protocol.step(&here.site.map, here.site.module, &mut slot, event, &mut actions) {
+        let event = L2Event::Evict { last_of_region };
+        match here.config.protocol.step(&here.config.map, here.config.module, &mut slot, event, &mut actions) {
             Ok(()) => {}
             Err(Refusal::Stall) => return,
-            Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.site.module),
+            Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.config.module),
         }
-        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line}: an eviction", here.site.module);
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line}: an eviction", here.config.module);
         here.shared.stats.lines_invalidated_by_eviction += 1;
         self.keep_line(&before, &slot, leaves, here);
         self.send_evicted(line, &actions, leaves, here);
@@ -254,16 +254,16 @@ impl<D: Contents> Slice<D> {
     ) -> Ps {
         here.shared.stats.evictions += 1;
         // The protocol step would have no effect.
-        if state.dirty.is_empty() && !here.site.protocol.downgrades() {
+        if state.dirty.is_empty() && !here.config.protocol.downgrades() {
             return Ps::ZERO;
         }
-        let asks = here.site.protocol.has_directory();
-        let last_of_region = asks && !here.site.map.region_lines(line).any(|other| self.is_in_use(other));
-        let homes = here.site.homes(line);
+        let asks = here.config.protocol.has_directory();
+        let last_of_region = asks && !here.config.map.region_lines(line).any(|other| self.is_in_use(other));
+        let homes = here.config.homes(line);
         self.count_dirty(homes, Some(state), None, here);
         let entry = if asks { self.directory.peek(line).copied() } else { None };
-        let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
-        let actions = self.step(&mut slot, Event::Evict { last_of_region }, here);
+        let mut slot = LineSlot { line_id: line, homes, line: Some(state), pending: None, entry };
+        let actions = self.step(&mut slot, L2Event::Evict { last_of_region }, here);
         self.send_evicted(line, &actions, leaves, here)
     }
 
@@ -299,13 +299,20 @@ impl<D: Contents> Slice<D> {
         let mut left = here.out.now();
         here.shared.stats.write_back_bytes += written_back(actions, here);
         let nobody = EntryId::default();
-        let origin = Origin { module: here.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
+        let origin = ReplyDestination { module: here.config.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         for &(target, request) in actions.forwards.iter().flatten() {
             here.shared.stats.writebacks += 1;
             let tickets = tickets.take();
             let tickets = tickets.unwrap_or_else(|| here.post(line, origin.module, Tickets::default()));
-            let body =
-                LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: nobody, is_published: false };
+            let body = LineRequest {
+                line,
+                request,
+                origin,
+                flag: Flag::NONE,
+                tickets,
+                requester_mshr: nobody,
+                is_published: false,
+            };
             left = left.max(here.send(leaves, target, Packet::Request(body)));
         }
         if let Some((mask, data)) = actions.write {
@@ -323,5 +330,5 @@ fn written_back<C: Coherence, D: Contents>(actions: &Actions<D>, here: &SliceCon
         Request::Read { .. } | Request::Atomic { .. } => None,
     });
     let grains = sent.chain(actions.write.map(|(mask, _)| mask)).map(Mask::grains).sum::<u32>();
-    u64::from(grains) * here.site.machine.line.grain()
+    u64::from(grains) * here.config.machine.line.grain()
 }

@@ -8,11 +8,11 @@ use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::context::SmContext;
 use crate::credits::Generation;
 use crate::latency::Stamp;
-use crate::message::{Flag, LineRequest, Message, Origin, Out};
+use crate::message::{Flag, LineRequest, Message, Out, ReplyDestination};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::stall::Stall;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
@@ -76,7 +76,7 @@ impl<D: Contents> Sm<D> {
             if !self.take_slot(slot, accesses.len, here) {
                 return Progress::Blocked;
             }
-            here.site.watch.load(here.site.warp_slot(self.sm, slot), self.warps[slot].current_slot());
+            here.config.probe.load(here.config.warp_slot(self.sm, slot), self.warps[slot].current_slot());
         }
         let flag = self.flag(slot, op);
         let result = self.warps[slot].current_slot();
@@ -96,7 +96,7 @@ impl<D: Contents> Sm<D> {
             let later = if self.hints { rest.get(AHEAD).map(|later| later.line) } else { None };
             let transaction = Transaction { slot, line, mask, scope, flag, returns, result, several };
             let sent = match op {
-                _ if here.site.map.moves() && self.faults(slot, (accesses, issued), op, here) => {
+                _ if here.config.map.moves() && self.faults(slot, (accesses, issued), op, here) => {
                     IssueOutcome::Waits(WaitReason::Page)
                 }
                 Op::Store { .. } => self.store(transaction, here),
@@ -133,7 +133,7 @@ impl<D: Contents> Sm<D> {
 
     /// Allocates the current instruction's result slot. Returns false if none is free; the warp then waits.
     fn take_slot<C: Protocol>(&mut self, slot: usize, transactions: u8, here: &SmContext<'_, '_, C, D>) -> bool {
-        let limit = here.site.machine.sm.pending_loads;
+        let limit = here.config.machine.sm.pending_loads;
         let warp = &mut self.warps[slot];
         if warp.pending.count_ones() >= limit || warp.is_pending(warp.next_result % RESULTS) {
             self.block(slot, WaitReason::AnyResult);
@@ -200,10 +200,10 @@ impl<D: Contents> Sm<D> {
         here: &mut SmContext<'_, '_, C, D>,
     ) -> (DepartureTimes, Translation) {
         let translation = self.translate(line, here);
-        let found = self.look_up(here.out.now()) + here.site.machine.l1.hit_latency;
+        let found = self.look_up(here.out.now()) + here.config.machine.l1.hit_latency;
         let sent = self.port.send(found, Bytes(bytes));
         let translated = translation.earliest();
-        (DepartureTimes { found, sent, translated, crossing: here.site.machine.crossbar.latency }, translation)
+        (DepartureTimes { found, sent, translated, crossing: here.config.machine.crossbar.latency }, translation)
     }
 
     /// Reserves the next L1 lookup and returns its time. Lookups are serial.
@@ -223,7 +223,7 @@ impl<D: Contents> Sm<D> {
             entry = self.mshr.find(line);
             entry.map(|entry| self.mshr.get(entry).pending)
         };
-        match l1::load(&here.site.protocol, &mut after, pending, mask, scope) {
+        match l1::load(&here.config.protocol, &mut after, pending, mask, scope) {
             Load::Hit(data) => self.hit(transaction, data, here),
             Load::Stall => return self.stall(slot, entry),
             Load::Wait { .. } if self.is_another_poll(transaction, entry) => return self.stall(slot, entry),
@@ -292,7 +292,7 @@ impl<D: Contents> Sm<D> {
         let Transaction { slot, line, mask, result, .. } = transaction;
         let found = mask & present;
         if !found.is_empty() {
-            here.site.watch.loaded(here.out.now(), here.site.warp_slot(self.sm, slot), result, line, found, data);
+            here.config.probe.loaded(here.out.now(), here.config.warp_slot(self.sm, slot), result, line, found, data);
         }
     }
 
@@ -315,8 +315,8 @@ impl<D: Contents> Sm<D> {
             }
             let miss = Miss { pending: L1Pending::of(asked, scope), flag };
             let entry = self.mshr.allocate_for(line, miss, waiter);
-            if here.site.map.moves() {
-                here.shared.pages.load_begins(here.site.map.page(line));
+            if here.config.map.moves() {
+                here.shared.pages.load_begins(here.config.map.page(line));
             }
             return Ok(entry.expect("a register was kept for it"));
         };
@@ -378,7 +378,7 @@ impl<D: Contents> Sm<D> {
         }
         let (departs, translation) = self.depart(transaction.line, 0, here);
         let now = here.out.now();
-        if here.site.follows_loads() {
+        if here.config.follows_loads() {
             self.request_latencies.set(entry, RequestLatency::new(now, departs));
         }
         self.await_translation(transaction.slot, Some(entry), departs.translation());
@@ -397,13 +397,13 @@ impl<D: Contents> Sm<D> {
         register: EntryId,
     ) -> LineRequest<D> {
         let Transaction { slot, line, flag, result, .. } = transaction;
-        let origin = Origin { module: self.module, sm: self.sm, warp: slot as u8, result, register };
+        let origin = ReplyDestination { module: self.module, sm: self.sm, warp: slot as u8, result, register };
         let tickets = Tickets { hop: ticket, ..Tickets::default() };
-        LineRequest { line, request, origin, flag, tickets, asker: EntryId::default(), is_published: false }
+        LineRequest { line, request, origin, flag, tickets, requester_mshr: EntryId::default(), is_published: false }
     }
 
     pub(super) fn send<C: Protocol>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
-        let to = here.site.layout.slice(here.site.module, here.site.map.slice(body.line));
+        let to = here.config.layout.slice(here.config.module, here.config.map.slice(body.line));
         here.out.send(at, self.id, to, Message::Local(body));
     }
 
@@ -412,7 +412,7 @@ impl<D: Contents> Sm<D> {
         let Some(ticket) = self.credit(slot) else {
             return IssueOutcome::Waits(WaitReason::StoreCredit);
         };
-        let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
+        let data = here.config.probe.store(here.config.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), here);
         let departs = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
@@ -434,7 +434,7 @@ impl<D: Contents> Sm<D> {
         if returns {
             self.await_translation(slot, None, departs.0.translation());
         }
-        let update = here.site.watch.atomic(here.site.warp_slot(self.sm, slot), line, mask, flag);
+        let update = here.config.probe.atomic(here.config.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
         let body = self.body(transaction, request, ticket, EntryId::default());
         self.send_translated(body, departs, (None, returns.then_some(slot)), here);
@@ -442,7 +442,7 @@ impl<D: Contents> Sm<D> {
     }
 
     fn bytes<C: Protocol>(&self, mask: Mask, here: &SmContext<'_, '_, C, D>) -> u64 {
-        u64::from(mask.grains()) * here.site.machine.line.grain()
+        u64::from(mask.grains()) * here.config.machine.line.grain()
     }
 
     /// Applies a store's or an atomic's effect to its line and to the pending miss on this line.
@@ -456,7 +456,7 @@ impl<D: Contents> Sm<D> {
         let mut after = before;
         let entry = self.mshr.find(line);
         let mut pending = entry.map(|entry| self.mshr.get(entry).pending);
-        change(&here.site.protocol, &mut after, &mut pending);
+        change(&here.config.protocol, &mut after, &mut pending);
         self.keep_line(line, before, after, here);
         if let (Some(entry), Some(pending)) = (entry, pending) {
             self.mshr.get_mut(entry).pending = pending;

@@ -6,7 +6,7 @@
 //! run. A warp therefore continues at the later of the path's time and the sub-core's time.
 
 use tombolo_types::Ps;
-use tombolo_types::stream::Links;
+use tombolo_types::stream::ChainLinks;
 
 /// Critical path for a warp, that is the longest chain formed by dependent arithmetic.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +36,7 @@ pub(super) struct ArithmeticRun {
     /// Number of dependent instructions added to the path.
     pub(super) chain: u16,
     /// Dependences between this run and its neighbours.
-    pub(super) links: Links,
+    pub(super) links: ChainLinks,
 }
 
 impl ArithmeticPath {
@@ -65,10 +65,10 @@ mod tests {
 
     /// Test timing: two units per issue slot, four to a result.
     const PACE: ClassTiming = ClassTiming { issue: 2048, latency: 4096 };
-    const JOINS: Links = Links { joins: true, awaited: false };
+    const JOINS: ChainLinks = ChainLinks { joins: true, awaited: false };
 
     fn run(from: u64, count: u16, chain: u16) -> ArithmeticRun {
-        ArithmeticRun { from: Ps(from), count, chain, links: Links::default() }
+        ArithmeticRun { from: Ps(from), count, chain, links: ChainLinks::default() }
     }
 
     fn after(runs: &[ArithmeticRun]) -> (u64, u64) {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_awaited_keeps_the_warp_until_it_is_there() {
-        let links = Links { joins: false, awaited: true };
+        let links = ChainLinks { joins: false, awaited: true };
         assert_eq!(after(&[ArithmeticRun { links, ..run(0, 3, 3) }]), (12, 12));
     }
 

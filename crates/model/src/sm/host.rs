@@ -7,20 +7,20 @@ use crate::cache::BulkClass;
 use crate::context::SmContext;
 use crate::latency::Stamp;
 use crate::mshr::FreedEntry;
-use crate::watch::{Contents, Watch};
-use tombolo_protocol::host::{Bulk, Filling, Waits};
+use crate::value_probe::{Contents, ValueProbe};
+use tombolo_protocol::host::{AwaitingRead, Bulk, FillTarget};
 use tombolo_protocol::l1;
 use tombolo_protocol::{Pending, Protocol};
 use tombolo_types::Mask;
 
-impl Waits for Waiter {
+impl AwaitingRead for Waiter {
     #[inline]
     fn mask(&self) -> Mask {
         self.mask
     }
 
     #[inline]
-    fn of(self, mask: Mask) -> Waiter {
+    fn for_bytes(self, mask: Mask) -> Waiter {
         Waiter { mask, ..self }
     }
 }
@@ -38,16 +38,16 @@ pub(super) struct SmFill<'s, 'a, 'o, C, D: Contents> {
     pub(super) waited: u64,
 }
 
-impl<C: Protocol, D: Contents> Filling for SmFill<'_, '_, '_, C, D> {
+impl<C: Protocol, D: Contents> FillTarget for SmFill<'_, '_, '_, C, D> {
     type Waiter = Waiter;
-    type Held = FreedEntry<Miss, Waiter>;
+    type Detached = FreedEntry<Miss, Waiter>;
 
     fn install(&mut self) -> bool {
         let FillMessage { register, line, mask, data, .. } = self.fill;
         let pending = self.sm.mshr.get(register).pending;
         let before = self.sm.l1.peek(line).copied();
         let mut after = before;
-        let left = l1::fill(&self.here.site.protocol, &mut after, pending, mask, data);
+        let left = l1::fill(&self.here.config.protocol, &mut after, pending, mask, data);
         self.sm.keep_line(line, before, after, self.here);
         if let Some(left) = left {
             self.sm.mshr.get_mut(register).pending = left;
@@ -66,11 +66,11 @@ impl<C: Protocol, D: Contents> Filling for SmFill<'_, '_, '_, C, D> {
     }
 
     fn serve(&mut self, Waiter { warp, result, polls, mask, since }: Waiter, complete: bool) {
-        let (site, FillMessage { line, data, seen, .. }) = (self.here.site, self.fill);
-        let loader = site.warp_slot(self.sm.sm, usize::from(warp));
-        site.watch.loaded(self.here.out.now(), loader, result, line, mask, data);
+        let (config, FillMessage { line, data, seen, .. }) = (self.here.config, self.fill);
+        let loader = config.warp_slot(self.sm.sm, usize::from(warp));
+        config.probe.loaded(self.here.out.now(), loader, result, line, mask, data);
         if complete {
-            if site.follows_loads() {
+            if config.follows_loads() {
                 let time = u64::from(Stamp::of(self.here.out.now()).since(since));
                 self.waited += time;
                 self.here.shared.latencies.add(self.load_latency.served, time);

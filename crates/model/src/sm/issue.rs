@@ -9,10 +9,10 @@ use crate::context::SmContext;
 use crate::message::Message;
 use crate::sm::warp::WaitReason;
 use crate::stall::Stall;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::Protocol;
-use tombolo_protocol::front::{self, Operation, Stage};
-use tombolo_types::stream::{ComputeClass, Links, Op};
+use tombolo_protocol::front::{self, Stage, ThreadOperation};
+use tombolo_types::stream::{ChainLinks, ComputeClass, Op};
 use tombolo_types::{Order, Ps};
 
 /// Outcome of an instruction executed at the event's own time.
@@ -97,7 +97,7 @@ impl<D: Contents> Sm<D> {
         match op {
             Op::Use { distance: 0 } => self.advance(slot),
             Op::Use { distance } => self.use_result(slot, distance, *at),
-            Op::Compute { .. } if here.site.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
+            Op::Compute { .. } if here.config.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
                 self.pause(slot, self.warps[slot].shared_at, Stall::Scratchpad);
                 NextAction::Switch
             }
@@ -108,7 +108,7 @@ impl<D: Contents> Sm<D> {
             Op::Shared { passes } => {
                 let passes = u64::from(passes);
                 let end = self.scratchpad.reserve(here.out.now(), *at, passes);
-                self.warps[slot].shared_at = end + here.site.machine.sm.shared_latency;
+                self.warps[slot].shared_at = end + here.config.machine.sm.shared_latency;
                 let start = (*at).max(end.saturating_sub(self.scratchpad.span(passes)));
                 self.stalls.times.add(Stall::Scratchpad, start - *at);
                 *at = self.spend(index, start, (self.costs.slot, 1), Stall::Issue);
@@ -116,7 +116,7 @@ impl<D: Contents> Sm<D> {
                 self.stats.scratchpad_passes += passes;
                 self.advance(slot)
             }
-            Op::Barrier if self.barrier_awaits(slot, &here.site.protocol) => {
+            Op::Barrier if self.barrier_awaits(slot, &here.config.protocol) => {
                 self.block(slot, WaitReason::AllResults);
                 NextAction::Switch
             }
@@ -148,7 +148,7 @@ impl<D: Contents> Sm<D> {
         (slot, index): (usize, usize),
         at: Ps,
         (class, count): (ComputeClass, u16),
-        (chain, links): (u16, Links),
+        (chain, links): (u16, ChainLinks),
     ) -> Ps {
         let pace = self.costs.compute[class as usize];
         let end = self.spend(index, at, (pace.issue, count.into()), Stall::Arithmetic);
@@ -272,7 +272,7 @@ impl<D: Contents> Sm<D> {
 
     /// True if a warp must wait for its loads before arrival at a barrier.
     fn barrier_awaits(&self, slot: usize, protocol: &impl Protocol) -> bool {
-        let first = front::stages(protocol, Operation::Barrier, Order::WEAK).get(0);
+        let first = front::stages(protocol, ThreadOperation::Barrier, Order::WEAK).get(0);
         first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0
     }
 
@@ -311,7 +311,7 @@ impl<D: Contents> Sm<D> {
                 self.wake(slot, latest.max(here.out.now()), here.out);
             }
         }
-        here.site.watch.barrier(here.site.warp_slot(self.sm, 0), passing);
+        here.config.probe.barrier(here.config.warp_slot(self.sm, 0), passing);
     }
 
     fn end_warp<C: Protocol>(&mut self, slot: usize, at: Ps, here: &mut SmContext<'_, '_, C, D>) {

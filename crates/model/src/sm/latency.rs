@@ -3,9 +3,9 @@
 use super::stalls::StallCause;
 use super::{FillMessage, Sm};
 use crate::context::SmContext;
-use crate::latency::{Answered, Inside, Leg, Legs, Served, Stamp, share, short};
+use crate::latency::{Leg, Legs, LoadServer, ModuleLatency, ReplyLatency, Stamp, share, short};
 use crate::stall::Stall;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::Ps;
 
 /// Departure times for a transaction leaving the L1.
@@ -59,7 +59,7 @@ impl RequestLatency {
 /// Complete latency record for an answered read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadLatency {
-    pub(super) served: Served,
+    pub(super) served: LoadServer,
     stall: Stall,
     legs: Legs,
     /// Total latency from the issue event to the reply: the sum over all legs.
@@ -87,13 +87,13 @@ impl<D: Contents> Sm<D> {
     /// link latency if another module has replied. Returns an empty record if loads are not followed.
     #[inline]
     pub(super) fn load_latency<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> LoadLatency {
-        let FillMessage { register, mask, by, time, .. } = *fill;
+        let FillMessage { register, mask, responder: by, latency: time, .. } = *fill;
         let stall = here.shared.stall_of(by);
-        if !here.site.follows_loads() {
-            return LoadLatency { served: Served::L1, stall, legs: Legs::default(), whole: 0 };
+        if !here.config.follows_loads() {
+            return LoadLatency { served: LoadServer::L1, stall, legs: Legs::default(), whole: 0 };
         }
         let RequestLatency { since, l1, tlb, crossbar } = self.request_latencies.get(register);
-        let Answered { inside, mut link_queue, mut link_wire, crossbar: back } = time;
+        let ReplyLatency { inside, mut link_queue, mut link_wire, crossbar: back } = time;
         let whole = Stamp::of(here.out.now()).since(since);
         let mut crossbar = crossbar.saturating_add(back);
         let known = [l1, tlb, crossbar, link_queue, link_wire, inside.sum()].into_iter().map(u64::from).sum::<u64>();
@@ -101,17 +101,17 @@ impl<D: Contents> Sm<D> {
         if by == self.module {
             crossbar += rest;
         } else if rest > 0 {
-            let idle = here.site.trip(self.module, by, mask).saturating_sub(link_wire);
+            let idle = here.config.trip(self.module, by, mask).saturating_sub(link_wire);
             link_wire += rest.min(idle);
             link_queue += rest.saturating_sub(idle);
         }
-        let Inside { slice_queue, slice, dram_queue, bank } = inside;
+        let ModuleLatency { slice_queue, slice, dram_queue, bank } = inside;
         let served = match stall {
-            Stall::Host => Served::Host,
-            Stall::Gpu => Served::Gpu,
-            Stall::Module => Served::Module,
-            _ if dram_queue > 0 || bank > 0 => Served::Dram,
-            _ => Served::OwnL2,
+            Stall::Host => LoadServer::Host,
+            Stall::Gpu => LoadServer::Gpu,
+            Stall::Module => LoadServer::Module,
+            _ if dram_queue > 0 || bank > 0 => LoadServer::Dram,
+            _ => LoadServer::OwnL2,
         };
         let mut legs = [tlb, l1, crossbar, slice_queue, slice, link_queue, link_wire, dram_queue, bank];
         if known > whole.into() {

@@ -33,16 +33,16 @@ use crate::calendar::{Calendar, FRACTION};
 use crate::context::SmContext;
 use crate::flags::FlagSet;
 use crate::kernel_slot::KernelSlot;
-use crate::latency::{Answered, Stamp};
+use crate::kernel_stats::KernelCounts;
+use crate::latency::{ReplyLatency, Stamp};
 use crate::message::{Flag, Message, Out};
+use crate::module_config::ModuleConfig;
 use crate::mshr::{EntryId, Mshr, PerEntry};
-use crate::pace::KernelCounts;
 use crate::posted::{Drainer, Posted};
-use crate::site::Site;
 use crate::stall::{Stall, StallTimes};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use arithmetic::{ArithmeticPath, ClassTiming};
 use banks::Banks;
 use host::SmFill;
@@ -225,8 +225,8 @@ pub struct Sm<D: Contents> {
 
 impl<D: Contents> Sm<D> {
     /// Creates an idle SM.
-    pub fn new<C>(sm: SmId, site: &Site<C, D>) -> Sm<D> {
-        let Site { module, machine, layout, .. } = site;
+    pub fn new<C>(sm: SmId, config: &ModuleConfig<C, D>) -> Sm<D> {
+        let ModuleConfig { module, machine, layout, .. } = config;
         let slots = machine.sm.warps as usize;
         assert!(slots <= SLOTS, "warp slots of an SM are bits of a word");
         Sm {
@@ -234,7 +234,7 @@ impl<D: Contents> Sm<D> {
             module: *module,
             sm,
             costs: Costs::new(machine),
-            hints: site.hints,
+            hints: config.hints,
             warps: vec![Warp::new(0, (0, KernelSlot(0)), 0, 0); slots],
             ready: ReadyTimes::new(machine.sm.scheduler),
             paths: [ArithmeticPath::default(); SLOTS],
@@ -267,7 +267,7 @@ impl<D: Contents> Sm<D> {
     pub fn begin<C: Protocol>(&mut self, slot: KernelSlot, launch: u32, here: &mut SmContext<'_, '_, C, D>) {
         here.shared.begin(slot, launch);
         self.flags.forget(slot);
-        if l1::acquire_invalidates(&here.site.protocol, Scope::Sys) {
+        if l1::acquire_invalidates(&here.config.protocol, Scope::Sys) {
             self.invalidate_l1();
         }
     }
@@ -293,7 +293,7 @@ impl<D: Contents> Sm<D> {
         let mut slots = 0;
         for (index, range) in (0..).zip(&stream.warps) {
             let (sub_core, free) = self.free_slot();
-            here.site.watch.warp(here.site.warp_slot(self.sm, free), index);
+            here.config.probe.warp(here.config.warp_slot(self.sm, free), index);
             self.taken |= 1 << free;
             self.warps[free] = Warp::new(sub_core, (slot as u8, kernel), range.start, range.end);
             self.set_alive(free, true);
@@ -303,7 +303,7 @@ impl<D: Contents> Sm<D> {
             slots |= 1 << free;
             self.wake(free, at, here.out);
         }
-        here.site.watch.cta(here.site.warp_slot(self.sm, 0), slots, kernel);
+        here.config.probe.cta(here.config.warp_slot(self.sm, 0), slots, kernel);
         self.ctas[slot] = Some(Cta { stream, kernel, slots, alive, at_barrier: 0, latest: at });
         if alive == 0 {
             self.end_cta(slot as u8, here);
@@ -313,8 +313,8 @@ impl<D: Contents> Sm<D> {
     /// Notifies the controller that a CTA has ended or (`failed`) could not be decoded. Sends another notification
     /// when all stores posted before by this SM have been acknowledged.
     fn cta_ended<C: Protocol>(&mut self, slot: KernelSlot, failed: bool, here: &mut SmContext<'_, '_, C, D>) {
-        let at = here.out.now() + crate::convert::to_controller(&here.site.machine);
-        let controller = here.site.layout.controller(here.site.module);
+        let at = here.out.now() + crate::convert::to_controller(&here.config.machine);
+        let controller = here.config.layout.controller(here.config.module);
         here.out.send(at, self.id, controller, Message::CtaEnded { sm: self.sm, slot, failed });
         self.drain(Drainer::Cta(slot), here);
     }
@@ -381,17 +381,17 @@ impl<D: Contents> Sm<D> {
     pub fn fill<C: Protocol>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
         let FillMessage { register, line, mask, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
-        let site = here.site;
+        let config = here.config;
         let load_latency = self.load_latency(&message, here);
         let answered = load_latency.stall_cause();
         let mut filling = SmFill { sm: self, here: &mut *here, fill: message, answered, load_latency, waited: 0 };
-        let held = fill(&site.protocol, &mut filling, mask);
+        let held = fill(&config.protocol, &mut filling, mask);
         let waited = filling.waited;
-        if site.follows_loads() {
+        if config.follows_loads() {
             here.shared.latencies.add_legs(load_latency.served, load_latency.share(waited));
         }
         let Some(mut held) = held else { return };
-        if here.site.map.moves() {
+        if here.config.map.moves() {
             self.miss_ends(line, here);
         }
         while let Some(warp) = self.mshr.next_parked(&mut held) {
@@ -529,7 +529,7 @@ pub struct FillMessage<D> {
     /// True if the flag polled in the read was set.
     pub seen: bool,
     /// Module that replied.
-    pub by: ModuleId,
+    pub responder: ModuleId,
     /// Latency record, from the request's arrival at a slice in the module.
-    pub time: Answered,
+    pub latency: ReplyLatency,
 }

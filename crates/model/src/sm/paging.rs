@@ -5,9 +5,9 @@ use crate::context::SmContext;
 use crate::message::Message;
 use crate::page_run::PageRun;
 use crate::stall::Stall;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::Protocol;
-use tombolo_protocol::paging::Wanted;
+use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_types::stream::{Accesses, Op, PackedOrder};
 use tombolo_types::{Line, Page, Ps, Scope, Semantics};
 
@@ -23,7 +23,7 @@ impl<D: Contents> Sm<D> {
         here: &mut SmContext<'_, '_, C, D>,
     ) -> bool {
         let wanted = wanted(op);
-        let (map, rules) = (&here.site.map, here.site.paging);
+        let (map, rules) = (&here.config.map, here.config.paging);
         let first = self.next_line(slot, (accesses, issued));
         if map.allows(self.module, rules, first, wanted) {
             return false;
@@ -43,9 +43,9 @@ impl<D: Contents> Sm<D> {
         self.cta(slot).stream.accesses[accesses.range()][usize::from(index)].line
     }
 
-    fn report_fault<C: Protocol>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
-        let at = here.out.now() + crate::convert::to_l2_tlb(&here.site.machine);
-        let bank = here.site.layout.slice(self.module, here.site.tlb_bank(page));
+    fn report_fault<C: Protocol>(&self, page: Page, wanted: AttemptedAccess, here: &mut SmContext<'_, '_, C, D>) {
+        let at = here.out.now() + crate::convert::to_l2_tlb(&here.config.machine);
+        let bank = here.config.layout.slice(self.module, here.config.tlb_bank(page));
         here.out.send(at, self.id, bank, Message::Walk { page, wanted });
     }
 
@@ -62,20 +62,20 @@ impl<D: Contents> Sm<D> {
 
     /// Ends a miss on a line whose page can move; notifies the controller when the page has no misses left.
     pub(super) fn miss_ends<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) {
-        let page = here.site.map.page(line);
+        let page = here.config.map.page(line);
         if here.shared.pages.load_ends(page) {
-            let controller = here.site.layout.controller(here.site.module);
+            let controller = here.config.layout.controller(here.config.module);
             here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { pages: PageRun::of(page) });
         }
     }
 }
 
 /// Returns the access right required by an instruction on its pages.
-fn wanted(op: Op) -> Wanted {
+fn wanted(op: Op) -> AttemptedAccess {
     match op {
-        Op::Store { order, .. } | Op::Atomic { order, .. } if is_of_the_system(order) => Wanted::SystemStore,
-        Op::Store { .. } | Op::Atomic { .. } => Wanted::Store,
-        _ => Wanted::Load,
+        Op::Store { order, .. } | Op::Atomic { order, .. } if is_of_the_system(order) => AttemptedAccess::SystemStore,
+        Op::Store { .. } | Op::Atomic { .. } => AttemptedAccess::Store,
+        _ => AttemptedAccess::Load,
     }
 }
 

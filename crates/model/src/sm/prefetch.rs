@@ -4,7 +4,7 @@
 use super::{Cta, Sm};
 use crate::message::Message;
 use crate::mshr::EntryId;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::Line;

@@ -10,7 +10,7 @@ use super::warp::WaitReason;
 use crate::latency::share;
 use crate::mshr::{EntryId, PerEntry};
 use crate::stall::{Queue, Stall, StallTimes};
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::Ps;
 
 /// Accumulated stall times and their open intervals.

@@ -7,8 +7,8 @@ use crate::context::SmContext;
 use crate::message::{Message, Out, SyncKind};
 use crate::posted::Drainer;
 use crate::stall::Stall;
-use crate::watch::{Contents, Watch};
-use tombolo_protocol::front::{self, Operation, Stage};
+use crate::value_probe::{Contents, ValueProbe};
+use tombolo_protocol::front::{self, Stage, ThreadOperation};
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Protocol, l1};
 use tombolo_types::stream::{AtomicResult, Op};
@@ -34,7 +34,7 @@ impl<D: Contents> Sm<D> {
     #[inline(never)]
     fn run_stages<C: Protocol>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let (operation, order) = describe(op);
-        let stages = front::stages(&here.site.protocol, operation, order);
+        let stages = front::stages(&here.config.protocol, operation, order);
         while let Some(stage) = stages.get(usize::from(self.warps[slot].stage)) {
             if self.stage(slot, op, stage, here) == Progress::Blocked {
                 return Progress::Blocked;
@@ -90,14 +90,14 @@ impl<D: Contents> Sm<D> {
             self.warps[slot].forget_latest_result();
             if !self.warps[slot].flag_seen {
                 // The poll failed: return to the access stage.
-                if l1::failed_poll_invalidates(&here.site.protocol, describe(op).1) {
+                if l1::failed_poll_invalidates(&here.config.protocol, describe(op).1) {
                     self.invalidate_l1();
                 }
                 self.warps[slot].stage -= 1;
                 self.poll_again(slot, here.out);
                 return Progress::Blocked;
             }
-            here.site.watch.found(here.site.warp_slot(self.sm, slot), result, self.flag(slot, op));
+            here.config.probe.flag_found(here.config.warp_slot(self.sm, slot), result, self.flag(slot, op));
         }
         self.warps[slot].polls = 0;
         Progress::Done
@@ -105,7 +105,7 @@ impl<D: Contents> Sm<D> {
 
     fn release<C: Protocol>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         if std::mem::take(&mut self.warps[slot].synced) {
-            here.site.watch.released(here.site.warp_slot(self.sm, slot), scope);
+            here.config.probe.released(here.config.warp_slot(self.sm, slot), scope);
             return Progress::Done;
         }
         self.block(slot, WaitReason::Drain);
@@ -122,8 +122,8 @@ impl<D: Contents> Sm<D> {
     /// Notifies every drainer whose drain has completed.
     pub(super) fn finish_drains<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         while let Some(drainer) = self.posted.pop_drained() {
-            let controller = here.site.layout.controller(here.site.module);
-            let (now, controller_latency) = (here.out.now(), crate::convert::to_controller(&here.site.machine));
+            let controller = here.config.layout.controller(here.config.module);
+            let (now, controller_latency) = (here.out.now(), crate::convert::to_controller(&here.config.machine));
             let (at, to, message) = match drainer {
                 Drainer::Warp { warp, scope } => (now + Ps(1), self.id, Message::Drained { warp, scope }),
                 Drainer::Cta(slot) => {
@@ -139,7 +139,7 @@ impl<D: Contents> Sm<D> {
     /// Continues a release whose earlier stores have all been acknowledged: runs the release plan.
     pub fn drained<C: Protocol>(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
         let slot = usize::from(warp);
-        if here.site.protocol.release(Sync::Thread(scope)).is_empty() {
+        if here.config.protocol.release(Sync::Thread(scope)).is_empty() {
             self.synced(warp, here.out);
         } else {
             self.ask(slot, SyncKind::Release, scope, here);
@@ -148,14 +148,14 @@ impl<D: Contents> Sm<D> {
 
     fn acquire<C: Protocol>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let done = std::mem::take(&mut self.warps[slot].synced);
-        if !done && !here.site.protocol.acquire(Sync::Thread(scope)).is_empty() {
+        if !done && !here.config.protocol.acquire(Sync::Thread(scope)).is_empty() {
             self.ask(slot, SyncKind::Acquire, scope, here);
             return Progress::Blocked;
         }
-        if l1::acquire_invalidates(&here.site.protocol, scope) {
+        if l1::acquire_invalidates(&here.config.protocol, scope) {
             self.invalidate_l1();
         }
-        here.site.watch.acquired(here.site.warp_slot(self.sm, slot), scope);
+        here.config.probe.acquired(here.config.warp_slot(self.sm, slot), scope);
         Progress::Done
     }
 
@@ -166,8 +166,8 @@ impl<D: Contents> Sm<D> {
             SyncKind::Acquire => Stall::Acquire,
             SyncKind::Release => Stall::Release,
         };
-        let to = here.site.layout.controller(here.site.module);
-        let at = here.out.now() + crate::convert::to_controller(&here.site.machine);
+        let to = here.config.layout.controller(here.config.module);
+        let at = here.out.now() + crate::convert::to_controller(&here.config.machine);
         here.out.send(at, self.id, to, Message::Sync { sm: self.sm, warp: slot as u8, kind, scope });
     }
 
@@ -180,14 +180,14 @@ impl<D: Contents> Sm<D> {
 }
 
 /// Classifies an instruction for the front end.
-fn describe(op: Op) -> (Operation, Order) {
+fn describe(op: Op) -> (ThreadOperation, Order) {
     match op {
-        Op::Load { order, .. } => (Operation::Load, order.order()),
-        Op::Store { order, .. } => (Operation::Store, order.order()),
-        Op::Atomic { order, result: AtomicResult::Returned, .. } => (Operation::Atomic, order.order()),
-        Op::Atomic { order, result: AtomicResult::Discarded, .. } => (Operation::Reduction, order.order()),
-        Op::Fence { order } => (Operation::Fence, order.order()),
-        Op::WaitUntil { order, .. } => (Operation::Wait, order.order()),
+        Op::Load { order, .. } => (ThreadOperation::Load, order.order()),
+        Op::Store { order, .. } => (ThreadOperation::Store, order.order()),
+        Op::Atomic { order, result: AtomicResult::Returned, .. } => (ThreadOperation::Atomic, order.order()),
+        Op::Atomic { order, result: AtomicResult::Discarded, .. } => (ThreadOperation::Reduction, order.order()),
+        Op::Fence { order } => (ThreadOperation::Fence, order.order()),
+        Op::WaitUntil { order, .. } => (ThreadOperation::Wait, order.order()),
         Op::Compute { .. } | Op::Shared { .. } | Op::Barrier | Op::Use { .. } | Op::Signal { .. } => {
             unreachable!("{op:?} is no memory instruction")
         }

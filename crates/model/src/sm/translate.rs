@@ -10,7 +10,7 @@ use crate::context::SmContext;
 use crate::message::{LineRequest, Message};
 use crate::mshr::EntryId;
 use crate::stall::Stall;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::Protocol;
 use tombolo_types::{Line, Page, Ps};
 
@@ -93,7 +93,7 @@ impl<D: Contents> Sm<D> {
     /// Requests a translation from the page's L2 TLB bank.
     #[cold]
     fn ask_l2_tlb<C: Protocol>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) -> Translation {
-        let (now, machine) = (here.out.now(), &here.site.machine);
+        let (now, machine) = (here.out.now(), &here.config.machine);
         self.stats.tlb_misses += 1;
         let asked = self.pending_reply(page);
         let earliest = asked.unwrap_or(now + machine.tlb.l2_latency);
@@ -101,7 +101,7 @@ impl<D: Contents> Sm<D> {
         self.tlb.fill(page, earliest + Ps(1));
         if asked.is_none() {
             self.awaited.push(PendingTranslation { page, earliest, held: Vec::new() });
-            let bank = here.site.layout.slice(here.site.module, here.site.tlb_bank(page));
+            let bank = here.config.layout.slice(here.config.module, here.config.tlb_bank(page));
             let at = now + crate::convert::to_l2_tlb(machine);
             here.out.send(at, self.id, bank, Message::Translate { sm: self.sm, page });
         }
@@ -153,7 +153,7 @@ impl<D: Contents> Sm<D> {
                     let departs = DepartureTimes { translated: ready, ..departs };
                     let register = body.origin.register;
                     if let Some(since) = since
-                        && here.site.follows_loads()
+                        && here.config.follows_loads()
                     {
                         self.request_latencies.set(register, RequestLatency::new(since, departs));
                     }
@@ -183,8 +183,8 @@ impl<D: Contents> Sm<D> {
         (since, read, translated): (Ps, Ps, Ps),
         here: &mut SmContext<'_, '_, C, D>,
     ) -> Ps {
-        let at = read.max(translated) + here.site.machine.l1.hit_latency;
-        if here.site.follows_loads() {
+        let at = read.max(translated) + here.config.machine.l1.hit_latency;
+        if here.config.follows_loads() {
             let tlb = translated.saturating_sub(read);
             here.shared.latencies.add_hit(tlb.0, (at - since - tlb).0);
         }

@@ -14,11 +14,11 @@
 //! once, for which the figure has no row; either order leads to lost or stale lines. A launch is therefore decided
 //! in three passes over all rows:
 //!
-//! 1. [`State::invalidation`] and [`State::flush`]: the requested operations, from the states before the launch.
-//! 2. [`State::invalidated`], then [`State::flushed`]: the effect of an operation on a chiplet's L2, for all its
+//! 1. [`StructureState::invalidation`] and [`StructureState::flush`]: the requested operations, from the states before the launch.
+//! 2. [`StructureState::invalidated`], then [`StructureState::flushed`]: the effect of an operation on a chiplet's L2, for all its
 //!    rows. Only an invalidation leads to Not Present, and the row then forgets its range (III-C says a release
 //!    does so too; III-B says that a release leaves clean copies).
-//! 3. [`State::launched`]: the effect of the launch itself:
+//! 3. [`StructureState::launched`]: the effect of the launch itself:
 //!
 //! | local \ remote | none, or R | R/W |
 //! | --- | --- | --- |
@@ -34,11 +34,11 @@
 //! to 33.625 bytes.
 
 use super::table::{CoherenceTable, LineHolders, TableConfig};
-use super::{Account, Boundary, BrokenElision, Elision, KernelId, Mode, Packet, Why};
+use super::{AccessMode, Account, BoundaryOperations, BrokenElision, DecisionReason, Elision, KernelId, Packet};
 
 /// Possible contents of a module's L2 for a structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
+pub enum StructureState {
     /// NP: nothing.
     #[default]
     NotPresent,
@@ -52,95 +52,150 @@ pub enum State {
     DirtyStale,
 }
 
-impl State {
+impl StructureState {
     /// All states.
-    pub const ALL: [State; 5] = [State::NotPresent, State::Valid, State::Dirty, State::Stale, State::DirtyStale];
+    pub const ALL: [StructureState; 5] = [
+        StructureState::NotPresent,
+        StructureState::Valid,
+        StructureState::Dirty,
+        StructureState::Stale,
+        StructureState::DirtyStale,
+    ];
 
     /// Pass 1: decides if this state requests an invalidation at the module.
-    pub fn invalidation(self, local: Option<Mode>) -> Why {
+    pub fn invalidation(self, local: Option<AccessMode>) -> DecisionReason {
         match (self, local) {
-            (State::NotPresent, None | Some(Mode::Read | Mode::ReadWrite)) => Why::NotPresent,
-            (State::Valid | State::Dirty, None | Some(Mode::Read | Mode::ReadWrite)) => Why::Current,
-            (State::Stale | State::DirtyStale, None) => Why::StaleUnused,
-            (State::Stale | State::DirtyStale, Some(Mode::Read | Mode::ReadWrite)) => Why::StaleUsed,
+            (StructureState::NotPresent, None | Some(AccessMode::Read | AccessMode::ReadWrite)) => {
+                DecisionReason::NotPresent
+            }
+            (StructureState::Valid | StructureState::Dirty, None | Some(AccessMode::Read | AccessMode::ReadWrite)) => {
+                DecisionReason::Current
+            }
+            (StructureState::Stale | StructureState::DirtyStale, None) => DecisionReason::StaleUnused,
+            (StructureState::Stale | StructureState::DirtyStale, Some(AccessMode::Read | AccessMode::ReadWrite)) => {
+                DecisionReason::StaleUsed
+            }
         }
     }
 
     /// Pass 1: decides if this state requests a flush at the module.
-    pub fn flush(self, local: Option<Mode>, remote: Option<Mode>) -> Why {
+    pub fn flush(self, local: Option<AccessMode>, remote: Option<AccessMode>) -> DecisionReason {
         match (self, local, remote) {
-            (State::NotPresent, None | Some(_), None | Some(_)) => Why::NotPresent,
-            (State::Valid | State::Stale, None | Some(_), None | Some(_)) => Why::Clean,
-            (State::Dirty, None | Some(_), None) | (State::DirtyStale, None, None) => Why::NotShared,
-            (State::Dirty | State::DirtyStale, None | Some(_), Some(Mode::Read | Mode::ReadWrite)) => Why::DirtyShared,
-            (State::DirtyStale, Some(Mode::Read | Mode::ReadWrite), None) => Why::DirtyStaleUsed,
+            (StructureState::NotPresent, None | Some(_), None | Some(_)) => DecisionReason::NotPresent,
+            (StructureState::Valid | StructureState::Stale, None | Some(_), None | Some(_)) => DecisionReason::Clean,
+            (StructureState::Dirty, None | Some(_), None) | (StructureState::DirtyStale, None, None) => {
+                DecisionReason::NotShared
+            }
+            (
+                StructureState::Dirty | StructureState::DirtyStale,
+                None | Some(_),
+                Some(AccessMode::Read | AccessMode::ReadWrite),
+            ) => DecisionReason::DirtyShared,
+            (StructureState::DirtyStale, Some(AccessMode::Read | AccessMode::ReadWrite), None) => {
+                DecisionReason::DirtyStaleUsed
+            }
         }
     }
 
     /// Pass 2: the state after an invalidation, which keeps dirty bytes.
-    pub fn invalidated(self) -> State {
+    pub fn invalidated(self) -> StructureState {
         match self {
-            State::NotPresent | State::Valid | State::Stale => State::NotPresent,
-            State::Dirty | State::DirtyStale => State::Dirty,
+            StructureState::NotPresent | StructureState::Valid | StructureState::Stale => StructureState::NotPresent,
+            StructureState::Dirty | StructureState::DirtyStale => StructureState::Dirty,
         }
     }
 
     /// Pass 2: the state after a flush, which leaves clean copies.
-    pub fn flushed(self) -> State {
+    pub fn flushed(self) -> StructureState {
         match self {
-            State::NotPresent => State::NotPresent,
-            State::Valid | State::Dirty => State::Valid,
-            State::Stale | State::DirtyStale => State::Stale,
+            StructureState::NotPresent => StructureState::NotPresent,
+            StructureState::Valid | StructureState::Dirty => StructureState::Valid,
+            StructureState::Stale | StructureState::DirtyStale => StructureState::Stale,
         }
     }
 
     /// Pass 3: the state after the launched kernel.
-    pub fn launched(self, local: Option<Mode>, remote: Option<Mode>) -> State {
+    pub fn launched(self, local: Option<AccessMode>, remote: Option<AccessMode>) -> StructureState {
         match (local, remote, self) {
-            (None, None | Some(Mode::Read), unchanged) => unchanged,
-            (None, Some(Mode::ReadWrite), State::NotPresent) => State::NotPresent,
-            (None, Some(Mode::ReadWrite), State::Valid | State::Stale) => State::Stale,
-            (None, Some(Mode::ReadWrite), State::Dirty | State::DirtyStale) => State::DirtyStale,
-
-            (Some(Mode::Read), None | Some(Mode::Read), State::NotPresent | State::Valid) => State::Valid,
-            (Some(Mode::Read), None | Some(Mode::Read), State::Dirty) => State::Dirty,
-            // S and B occur here only in rows used by a running kernel: pass 2 has cleaned all other rows.
-            (Some(Mode::Read), None | Some(Mode::Read), State::Stale) => State::Stale,
-            (Some(Mode::Read), None | Some(Mode::Read), State::DirtyStale) => State::DirtyStale,
-            // The module may fetch its lines before other users write them.
-            (Some(Mode::Read), Some(Mode::ReadWrite), State::NotPresent | State::Valid | State::Stale) => State::Stale,
-            (Some(Mode::Read), Some(Mode::ReadWrite), State::Dirty | State::DirtyStale) => State::DirtyStale,
-
-            (Some(Mode::ReadWrite), None | Some(Mode::Read), State::NotPresent | State::Valid | State::Dirty) => {
-                State::Dirty
+            (None, None | Some(AccessMode::Read), unchanged) => unchanged,
+            (None, Some(AccessMode::ReadWrite), StructureState::NotPresent) => StructureState::NotPresent,
+            (None, Some(AccessMode::ReadWrite), StructureState::Valid | StructureState::Stale) => StructureState::Stale,
+            (None, Some(AccessMode::ReadWrite), StructureState::Dirty | StructureState::DirtyStale) => {
+                StructureState::DirtyStale
             }
-            (Some(Mode::ReadWrite), None | Some(Mode::Read), State::Stale | State::DirtyStale) => State::DirtyStale,
+
             (
-                Some(Mode::ReadWrite),
-                Some(Mode::ReadWrite),
-                State::NotPresent | State::Valid | State::Dirty | State::Stale | State::DirtyStale,
-            ) => State::DirtyStale,
+                Some(AccessMode::Read),
+                None | Some(AccessMode::Read),
+                StructureState::NotPresent | StructureState::Valid,
+            ) => StructureState::Valid,
+            (Some(AccessMode::Read), None | Some(AccessMode::Read), StructureState::Dirty) => StructureState::Dirty,
+            // S and B occur here only in rows used by a running kernel: pass 2 has cleaned all other rows.
+            (Some(AccessMode::Read), None | Some(AccessMode::Read), StructureState::Stale) => StructureState::Stale,
+            (Some(AccessMode::Read), None | Some(AccessMode::Read), StructureState::DirtyStale) => {
+                StructureState::DirtyStale
+            }
+            // The module may fetch its lines before other users write them.
+            (
+                Some(AccessMode::Read),
+                Some(AccessMode::ReadWrite),
+                StructureState::NotPresent | StructureState::Valid | StructureState::Stale,
+            ) => StructureState::Stale,
+            (
+                Some(AccessMode::Read),
+                Some(AccessMode::ReadWrite),
+                StructureState::Dirty | StructureState::DirtyStale,
+            ) => StructureState::DirtyStale,
+
+            (
+                Some(AccessMode::ReadWrite),
+                None | Some(AccessMode::Read),
+                StructureState::NotPresent | StructureState::Valid | StructureState::Dirty,
+            ) => StructureState::Dirty,
+            (
+                Some(AccessMode::ReadWrite),
+                None | Some(AccessMode::Read),
+                StructureState::Stale | StructureState::DirtyStale,
+            ) => StructureState::DirtyStale,
+            (
+                Some(AccessMode::ReadWrite),
+                Some(AccessMode::ReadWrite),
+                StructureState::NotPresent
+                | StructureState::Valid
+                | StructureState::Dirty
+                | StructureState::Stale
+                | StructureState::DirtyStale,
+            ) => StructureState::DirtyStale,
         }
     }
 
     /// The combined state of two merged rows: the more conservative state (III-B, "Coarsening").
-    pub fn joined(self, other: State) -> State {
+    pub fn joined(self, other: StructureState) -> StructureState {
         match (self, other) {
-            (State::NotPresent, state) | (state, State::NotPresent) => state,
-            (State::Valid, State::Valid) => State::Valid,
-            (State::Valid | State::Dirty, State::Dirty) | (State::Dirty, State::Valid) => State::Dirty,
-            (State::Valid | State::Stale, State::Stale) | (State::Stale, State::Valid) => State::Stale,
-            (State::Dirty, State::Stale) | (State::Stale, State::Dirty) => State::DirtyStale,
-            (State::DirtyStale, State::Valid | State::Dirty | State::Stale | State::DirtyStale) => State::DirtyStale,
-            (State::Valid | State::Dirty | State::Stale, State::DirtyStale) => State::DirtyStale,
+            (StructureState::NotPresent, state) | (state, StructureState::NotPresent) => state,
+            (StructureState::Valid, StructureState::Valid) => StructureState::Valid,
+            (StructureState::Valid | StructureState::Dirty, StructureState::Dirty)
+            | (StructureState::Dirty, StructureState::Valid) => StructureState::Dirty,
+            (StructureState::Valid | StructureState::Stale, StructureState::Stale)
+            | (StructureState::Stale, StructureState::Valid) => StructureState::Stale,
+            (StructureState::Dirty, StructureState::Stale) | (StructureState::Stale, StructureState::Dirty) => {
+                StructureState::DirtyStale
+            }
+            (
+                StructureState::DirtyStale,
+                StructureState::Valid | StructureState::Dirty | StructureState::Stale | StructureState::DirtyStale,
+            ) => StructureState::DirtyStale,
+            (StructureState::Valid | StructureState::Dirty | StructureState::Stale, StructureState::DirtyStale) => {
+                StructureState::DirtyStale
+            }
         }
     }
 
     /// True if the L2 may hold dirty bytes.
     pub fn is_dirty(self) -> bool {
         match self {
-            State::Dirty | State::DirtyStale => true,
-            State::NotPresent | State::Valid | State::Stale => false,
+            StructureState::Dirty | StructureState::DirtyStale => true,
+            StructureState::NotPresent | StructureState::Valid | StructureState::Stale => false,
         }
     }
 }
@@ -157,15 +212,15 @@ impl ChipletTable {
 }
 
 impl Elision for ChipletTable {
-    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.0.launch(packet, why)
     }
 
-    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.0.finish(kernel, why)
     }
 
-    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.0.end(why)
     }
 
@@ -177,11 +232,11 @@ impl Elision for ChipletTable {
 
 #[cfg(test)]
 mod tests {
-    use super::State::{Dirty as D, DirtyStale as B, NotPresent as NP, Stale as S, Valid as V};
+    use super::StructureState::{Dirty as D, DirtyStale as B, NotPresent as NP, Stale as S, Valid as V};
     use super::*;
 
-    const R: Option<Mode> = Some(Mode::Read);
-    const RW: Option<Mode> = Some(Mode::ReadWrite);
+    const R: Option<AccessMode> = Some(AccessMode::Read);
+    const RW: Option<AccessMode> = Some(AccessMode::ReadWrite);
 
     #[test]
     fn every_cell_of_pass_1() {
@@ -189,7 +244,7 @@ mod tests {
         for local in locals {
             for remote in [None, R, RW] {
                 let operations =
-                    |state: State| (state.invalidation(local).is_done(), state.flush(local, remote).is_done());
+                    |state: StructureState| (state.invalidation(local).is_done(), state.flush(local, remote).is_done());
                 assert_eq!(operations(NP), (false, false));
                 assert_eq!(operations(V), (false, false));
                 assert_eq!(operations(D), (false, remote.is_some()));
@@ -201,13 +256,13 @@ mod tests {
 
     #[test]
     fn every_cell_of_pass_2() {
-        assert_eq!([NP, V, D, S, B].map(State::invalidated), [NP, NP, D, NP, D]);
-        assert_eq!([NP, V, D, S, B].map(State::flushed), [NP, V, V, S, S]);
+        assert_eq!([NP, V, D, S, B].map(StructureState::invalidated), [NP, NP, D, NP, D]);
+        assert_eq!([NP, V, D, S, B].map(StructureState::flushed), [NP, V, V, S, S]);
     }
 
     #[test]
     fn every_cell_of_pass_3() {
-        let row = |local, remote| [NP, V, D, S, B].map(|state: State| state.launched(local, remote));
+        let row = |local, remote| [NP, V, D, S, B].map(|state: StructureState| state.launched(local, remote));
         for reads in [None, R] {
             assert_eq!(row(None, reads), [NP, V, D, S, B]);
             assert_eq!(row(R, reads), [V, V, D, S, B]);
@@ -227,8 +282,8 @@ mod tests {
             S => 0b101,
             B => 0b111,
         };
-        for one in State::ALL {
-            for other in State::ALL {
+        for one in StructureState::ALL {
+            for other in StructureState::ALL {
                 assert_eq!(bits(one.joined(other)), bits(one) | bits(other), "{one:?} and {other:?}");
             }
         }

@@ -4,10 +4,10 @@
 //! its own L2. For a module's row, only the part homed at the module matters: a halo read across modules makes no
 //! copy stale. States and passes match [`super::chiplet_table`].
 //!
-//! Sound only under a coherence protocol with this property: [`Holds::Own`].
+//! Sound only under a coherence protocol with this property: [`RetainedLines::Own`].
 
 use super::table::{CoherenceTable, LineHolders, TableConfig};
-use super::{Account, Boundary, BrokenElision, Elision, Holds, KernelId, Packet};
+use super::{Account, BoundaryOperations, BrokenElision, Elision, KernelId, Packet, RetainedLines};
 use std::fmt;
 
 /// The home-aware table.
@@ -46,29 +46,29 @@ impl HomeAware {
     pub fn new(
         config: TableConfig,
         modules: u8,
-        holds: Holds,
+        holds: RetainedLines,
         broken: Option<BrokenElision>,
     ) -> Result<HomeAware, NotHomeAware> {
         match (holds, broken) {
-            (Holds::Own, _) | (Holds::All, Some(BrokenElision::HomesIgnored)) => {
+            (RetainedLines::Own, _) | (RetainedLines::All, Some(BrokenElision::HomesIgnored)) => {
                 Ok(HomeAware(CoherenceTable::new(config, LineHolders::Home, modules, broken)))
             }
-            (Holds::All, _) => Err(NotHomeAware::HoldsOtherHomes),
-            (Holds::Nothing, _) => Err(NotHomeAware::HoldsNothing),
+            (RetainedLines::All, _) => Err(NotHomeAware::HoldsOtherHomes),
+            (RetainedLines::Nothing, _) => Err(NotHomeAware::HoldsNothing),
         }
     }
 }
 
 impl Elision for HomeAware {
-    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.0.launch(packet, why)
     }
 
-    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.0.finish(kernel, why)
     }
 
-    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.0.end(why)
     }
 
@@ -85,9 +85,9 @@ mod tests {
     #[test]
     fn only_l2s_that_hold_their_own_lines_may_use_the_home_aware_table() {
         let made = |holds| HomeAware::new(TableConfig::default(), 4, holds, None).map(|table| table.rows());
-        assert_eq!(made(Holds::Own), Ok(0));
-        assert_eq!(made(Holds::All), Err(NotHomeAware::HoldsOtherHomes));
-        assert_eq!(made(Holds::Nothing), Err(NotHomeAware::HoldsNothing));
+        assert_eq!(made(RetainedLines::Own), Ok(0));
+        assert_eq!(made(RetainedLines::All), Err(NotHomeAware::HoldsOtherHomes));
+        assert_eq!(made(RetainedLines::Nothing), Err(NotHomeAware::HoldsNothing));
         assert!(NotHomeAware::HoldsOtherHomes.to_string().contains("they hold others"));
     }
 }

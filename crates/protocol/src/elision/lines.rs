@@ -5,42 +5,42 @@ use tombolo_types::{Line, LineSize};
 
 /// Consecutive lines, at least one: from `first` up to the line before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lines {
+pub struct LineRange {
     /// The first line.
     pub first: Line,
     /// The line after the last line.
     pub end: Line,
 }
 
-impl Lines {
+impl LineRange {
     /// The lines from `first` up to the line before `end`.
     ///
     /// # Panics
     /// Panics if the range is empty.
-    pub fn new(first: Line, end: Line) -> Lines {
+    pub fn new(first: Line, end: Line) -> LineRange {
         assert!(first < end, "a range from {first} up to before {end} holds no line");
-        Lines { first, end }
+        LineRange { first, end }
     }
 
     /// The lines that hold any byte in the non-empty range `bytes`: rounded outward at both ends.
     ///
     /// If two modules each write a part of a line, the line is in both modules' ranges, so the ranges overlap.
-    pub fn covering(bytes: Range<u64>, size: LineSize) -> Lines {
-        Lines::new(size.line_of(bytes.start), Line(size.line_of(bytes.end - 1).0 + 1))
+    pub fn covering(bytes: Range<u64>, size: LineSize) -> LineRange {
+        LineRange::new(size.line_of(bytes.start), Line(size.line_of(bytes.end - 1).0 + 1))
     }
 
     /// True if some line is in both ranges.
-    pub fn overlaps(self, other: Lines) -> bool {
+    pub fn overlaps(self, other: LineRange) -> bool {
         self.first < other.end && other.first < self.end
     }
 
     /// The smallest range that contains both ranges.
-    pub fn hull(self, other: Lines) -> Lines {
-        Lines { first: self.first.min(other.first), end: self.end.max(other.end) }
+    pub fn hull(self, other: LineRange) -> LineRange {
+        LineRange { first: self.first.min(other.first), end: self.end.max(other.end) }
     }
 
     /// Number of lines between this range and a later range; 0 if they touch or overlap.
-    pub fn gap(self, later: Lines) -> u64 {
+    pub fn gap(self, later: LineRange) -> u64 {
         later.first.0.saturating_sub(self.end.0)
     }
 }
@@ -54,14 +54,14 @@ pub struct LineSet(Ranges);
 enum Ranges {
     #[default]
     None,
-    One(Lines),
+    One(LineRange),
     /// At least two ranges.
-    Many(Vec<Lines>),
+    Many(Vec<LineRange>),
 }
 
 /// Expects ascending ranges, none adjacent to another.
-impl From<Vec<Lines>> for Ranges {
-    fn from(ranges: Vec<Lines>) -> Ranges {
+impl From<Vec<LineRange>> for Ranges {
+    fn from(ranges: Vec<LineRange>) -> Ranges {
         match ranges.as_slice() {
             [] => Ranges::None,
             [one] => Ranges::One(*one),
@@ -77,7 +77,7 @@ impl LineSet {
     }
 
     /// The set's ranges, in ascending order.
-    pub fn ranges(&self) -> &[Lines] {
+    pub fn ranges(&self) -> &[LineRange] {
         match &self.0 {
             Ranges::None => &[],
             Ranges::One(range) => std::slice::from_ref(range),
@@ -110,15 +110,15 @@ impl LineSet {
     /// This set's lines that are absent from `other`.
     pub fn without(&self, other: &LineSet) -> LineSet {
         let mut ranges = Vec::with_capacity(self.ranges().len());
-        for &Lines { mut first, end } in self.ranges() {
-            for gone in LineSet::from(Lines { first, end }).common(other) {
+        for &LineRange { mut first, end } in self.ranges() {
+            for gone in LineSet::from(LineRange { first, end }).common(other) {
                 if first < gone.first {
-                    ranges.push(Lines { first, end: gone.first });
+                    ranges.push(LineRange { first, end: gone.first });
                 }
                 first = gone.end;
             }
             if first < end {
-                ranges.push(Lines { first, end });
+                ranges.push(LineRange { first, end });
             }
         }
         LineSet(ranges.into())
@@ -139,7 +139,7 @@ impl LineSet {
         gaps.sort_by_key(|&later| (pieces[later - 1].gap(pieces[later]), later));
         let mut filled = vec![false; pieces.len()];
         gaps.iter().take(pieces.len() - most).for_each(|&later| filled[later] = true);
-        let mut ranges: Vec<Lines> = Vec::with_capacity(most);
+        let mut ranges: Vec<LineRange> = Vec::with_capacity(most);
         for (range, filled) in pieces.iter().zip(filled) {
             match ranges.last_mut() {
                 Some(last) if filled => *last = last.hull(*range),
@@ -150,26 +150,26 @@ impl LineSet {
     }
 
     /// Ranges of lines in both sets, ascending.
-    fn common(&self, other: &LineSet) -> impl Iterator<Item = Lines> {
+    fn common(&self, other: &LineSet) -> impl Iterator<Item = LineRange> {
         self.ranges().iter().flat_map(|&mine| {
             let others = other.ranges();
             let from = others.partition_point(|theirs| theirs.end <= mine.first);
             let theirs = others[from..].iter().take_while(move |theirs| theirs.first < mine.end);
-            theirs.map(move |theirs| Lines { first: mine.first.max(theirs.first), end: mine.end.min(theirs.end) })
+            theirs.map(move |theirs| LineRange { first: mine.first.max(theirs.first), end: mine.end.min(theirs.end) })
         })
     }
 }
 
-impl From<Lines> for LineSet {
-    fn from(lines: Lines) -> LineSet {
+impl From<LineRange> for LineSet {
+    fn from(lines: LineRange) -> LineSet {
         LineSet(Ranges::One(lines))
     }
 }
 
 /// Accepts ranges in any order, including overlapping ranges.
-impl FromIterator<Lines> for LineSet {
-    fn from_iter<I: IntoIterator<Item = Lines>>(ranges: I) -> LineSet {
-        let mut ranges: Vec<Lines> = ranges.into_iter().collect();
+impl FromIterator<LineRange> for LineSet {
+    fn from_iter<I: IntoIterator<Item = LineRange>>(ranges: I) -> LineSet {
+        let mut ranges: Vec<LineRange> = ranges.into_iter().collect();
         ranges.sort_unstable();
         ranges.dedup_by(|later, earlier| {
             let touches = later.first <= earlier.end;
@@ -187,15 +187,15 @@ mod tests {
     use super::*;
 
     fn set(ranges: &[(u64, u64)]) -> LineSet {
-        ranges.iter().map(|&(first, end)| Lines::new(Line(first), Line(end))).collect()
+        ranges.iter().map(|&(first, end)| LineRange::new(Line(first), Line(end))).collect()
     }
 
     #[test]
     fn a_partially_used_line_counts_as_used() {
         let size = LineSize::new(64).expect("a power of two");
-        let lines = |bytes| Lines::covering(bytes, size);
-        assert_eq!(lines(0..64), Lines::new(Line(0), Line(1)));
-        assert_eq!(lines(63..65), Lines::new(Line(0), Line(2)));
+        let lines = |bytes| LineRange::covering(bytes, size);
+        assert_eq!(lines(0..64), LineRange::new(Line(0), Line(1)));
+        assert_eq!(lines(63..65), LineRange::new(Line(0), Line(2)));
         assert!(lines(0..100).overlaps(lines(100..200)), "both use the second line");
     }
 

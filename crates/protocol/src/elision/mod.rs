@@ -1,7 +1,7 @@
 //! Kernel-boundary elision: selection of the modules whose L2s are invalidated and flushed when a kernel is
 //! launched.
 //!
-//! Only values appear here: a table and a launch produce a [`Boundary`]. Time, messages and acknowledgments belong
+//! Only values appear here: a table and a launch produce a [`BoundaryOperations`]. Time, messages and acknowledgments belong
 //! to the host, which at a launch
 //! 1. invalidates the L2s that the boundary names with [`InvalidationTurn::BeforeFlushes`]. An invalidation drops each
 //!    line's clean bytes and keeps its dirty bytes.
@@ -30,10 +30,10 @@ mod touch;
 
 pub use crate::topology::ModuleSet;
 pub use broken::BrokenElision;
-pub use chiplet_table::{ChipletTable, State};
+pub use chiplet_table::{ChipletTable, StructureState};
 pub use home_aware::{HomeAware, NotHomeAware};
-pub use lines::{LineSet, Lines};
-pub use never::{Never, When};
+pub use lines::{LineRange, LineSet};
+pub use never::{Never, ReleaseTime};
 pub use table::TableConfig;
 
 use std::fmt;
@@ -41,7 +41,7 @@ use tombolo_types::ModuleId;
 
 /// A kernel's access mode for a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
+pub enum AccessMode {
     /// Read only: R.
     Read,
     /// Possible reads and writes: R/W. Atomics have this mode.
@@ -63,11 +63,11 @@ pub struct KernelId(pub u32);
 
 /// A single user's possible accesses to a structure within a single kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Use {
+pub struct StructureUse {
     /// The user.
     pub user: User,
     /// The access mode.
-    pub mode: Mode,
+    pub mode: AccessMode,
     /// The lines: at least the lines accessed, or a value may be stale.
     pub lines: LineSet,
 }
@@ -76,14 +76,14 @@ pub struct Use {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label<'a> {
     /// All lines in the structure: its identity. Two structures share no line.
-    pub structure: Lines,
+    pub structure: LineRange,
     /// Lines homed at each module, indexed by module. Only [`HomeAware`] reads this field.
     pub homes: &'a [LineSet],
     /// Set when the program asserts that no boundary matters to the structure: all operations for it are elided,
     /// right or wrong.
     pub asserted: bool,
     /// A use for each user; a user without a use does not access the structure.
-    pub uses: &'a [Use],
+    pub uses: &'a [StructureUse],
 }
 
 /// A launch as read by the command processor: a kernel, or the host's actions between kernels.
@@ -92,7 +92,7 @@ pub struct Packet<'a> {
     /// The launch.
     pub kernel: KernelId,
     /// The modules it runs on; empty for the host.
-    pub on: ModuleSet,
+    pub modules: ModuleSet,
     /// A label for each accessed structure; `None` without labels: the launch may access anything.
     pub labels: Option<&'a [Label<'a>]>,
 }
@@ -118,7 +118,7 @@ pub enum InvalidationTurn {
 
 /// A module's L2 operations at a boundary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Operation {
+pub struct L2Operation {
     /// Drops clean bytes: an acquire.
     pub invalidate: Option<Extent>,
     /// Writes dirty bytes to memory and keeps them clean: a release.
@@ -129,15 +129,15 @@ pub struct Operation {
 
 /// The L2s' operations at a boundary.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Boundary {
+pub struct BoundaryOperations {
     /// Operations, indexed by module.
-    pub modules: Vec<Operation>,
+    pub modules: Vec<L2Operation>,
 }
 
-impl Boundary {
+impl BoundaryOperations {
     /// A boundary without operations.
-    pub fn nothing(modules: u8) -> Boundary {
-        Boundary { modules: vec![Operation::default(); usize::from(modules)] }
+    pub fn nothing(modules: u8) -> BoundaryOperations {
+        BoundaryOperations { modules: vec![L2Operation::default(); usize::from(modules)] }
     }
 
     /// Number of invalidations sent: a single message per module, even with several ranges.
@@ -151,14 +151,14 @@ impl Boundary {
     }
 
     /// Each module with its operation.
-    pub fn iter(&self) -> impl Iterator<Item = (ModuleId, &Operation)> {
+    pub fn iter(&self) -> impl Iterator<Item = (ModuleId, &L2Operation)> {
         (0..=u8::MAX).map(ModuleId).zip(&self.modules)
     }
 }
 
 /// The granularity of operations: the lines in the requesting rows, or the whole cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Operations {
+pub enum OperationGranularity {
     /// The whole cache: CPElide.
     #[default]
     Cache,
@@ -168,7 +168,7 @@ pub enum Operations {
 
 /// Dirty or stale contents possible in a module's L2 at a kernel boundary: a property of a coherence protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Holds {
+pub enum RetainedLines {
     /// Lines homed at the module.
     Own,
     /// Any line.
@@ -179,7 +179,7 @@ pub enum Holds {
 
 /// The reason for performing or eliding an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Why {
+pub enum DecisionReason {
     /// Elided: the module holds no lines from the structure.
     NotPresent,
     /// No flush: the module's lines are clean.
@@ -212,35 +212,47 @@ pub enum Why {
     Always,
 }
 
-impl Why {
+impl DecisionReason {
     /// True if the operation is performed.
     pub fn is_done(self) -> bool {
         match self {
-            Why::NotPresent | Why::Clean | Why::Current | Why::NotShared | Why::StaleUnused | Why::Asserted => false,
-            Why::StaleUsed | Why::DirtyShared | Why::DirtyStaleUsed | Why::Evicted | Why::Untracked => true,
-            Why::Unlabelled | Why::UnlabelledEnds | Why::ProgramEnds | Why::Always => true,
+            DecisionReason::NotPresent
+            | DecisionReason::Clean
+            | DecisionReason::Current
+            | DecisionReason::NotShared
+            | DecisionReason::StaleUnused
+            | DecisionReason::Asserted => false,
+            DecisionReason::StaleUsed
+            | DecisionReason::DirtyShared
+            | DecisionReason::DirtyStaleUsed
+            | DecisionReason::Evicted
+            | DecisionReason::Untracked => true,
+            DecisionReason::Unlabelled
+            | DecisionReason::UnlabelledEnds
+            | DecisionReason::ProgramEnds
+            | DecisionReason::Always => true,
         }
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for DecisionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Why::NotPresent => "elided: nothing of it here",
-            Why::Clean => "elided: nothing dirty",
-            Why::Current => "elided: nothing stale",
-            Why::NotShared => "elided: dirty, and nobody else uses it",
-            Why::StaleUnused => "elided: stale, and not used here",
-            Why::Asserted => "elided: asserted not to matter",
-            Why::StaleUsed => "stale and used here",
-            Why::DirtyShared => "dirty and used elsewhere",
-            Why::DirtyStaleUsed => "dirty beside stale bytes, and used here",
-            Why::Evicted => "the row made room",
-            Why::Untracked => "copies that no row names",
-            Why::Unlabelled => "the kernel has no labels",
-            Why::UnlabelledEnds => "a kernel without labels ends",
-            Why::ProgramEnds => "the program ends",
-            Why::Always => "no elision",
+            DecisionReason::NotPresent => "elided: nothing of it here",
+            DecisionReason::Clean => "elided: nothing dirty",
+            DecisionReason::Current => "elided: nothing stale",
+            DecisionReason::NotShared => "elided: dirty, and nobody else uses it",
+            DecisionReason::StaleUnused => "elided: stale, and not used here",
+            DecisionReason::Asserted => "elided: asserted not to matter",
+            DecisionReason::StaleUsed => "stale and used here",
+            DecisionReason::DirtyShared => "dirty and used elsewhere",
+            DecisionReason::DirtyStaleUsed => "dirty beside stale bytes, and used here",
+            DecisionReason::Evicted => "the row made room",
+            DecisionReason::Untracked => "copies that no row names",
+            DecisionReason::Unlabelled => "the kernel has no labels",
+            DecisionReason::UnlabelledEnds => "a kernel without labels ends",
+            DecisionReason::ProgramEnds => "the program ends",
+            DecisionReason::Always => "no elision",
         })
     }
 }
@@ -249,27 +261,27 @@ impl fmt::Display for Why {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The row's structure (the hull for combined structures); `None` for an action on the whole cache.
-    pub structure: Option<Lines>,
+    pub structure: Option<LineRange>,
     /// The module.
     pub module: ModuleId,
     /// The launch's access mode on this module.
-    pub local: Option<Mode>,
+    pub local: Option<AccessMode>,
     /// The access mode of other users, in this launch or in running kernels, for lines held by this module.
-    pub remote: Option<Mode>,
+    pub remote: Option<AccessMode>,
     /// The state before the boundary.
-    pub before: State,
+    pub before: StructureState,
     /// The state after the boundary.
-    pub after: State,
+    pub after: StructureState,
     /// The invalidation decision, with its reason.
-    pub invalidate: Why,
+    pub invalidate: DecisionReason,
     /// The flush decision, with its reason.
-    pub flush: Why,
+    pub flush: DecisionReason,
 }
 
 impl Account {
     /// An account for a whole cache, independent of its contents.
-    fn of_cache(module: ModuleId, invalidate: Why, flush: Why) -> Account {
-        let state = State::NotPresent;
+    fn of_cache(module: ModuleId, invalidate: DecisionReason, flush: DecisionReason) -> Account {
+        let state = StructureState::NotPresent;
         Account { structure: None, module, local: None, remote: None, before: state, after: state, invalidate, flush }
     }
 }
@@ -278,19 +290,19 @@ impl Account {
 pub trait Elision {
     /// The L2 operations before the kernel in `packet` is enabled. `why` receives an account for every row and
     /// module.
-    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary;
+    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> BoundaryOperations;
 
     /// The L2 operations once all stores by `kernel` are acknowledged, before its end is reported.
     ///
     /// # Panics
     /// Panics if `kernel` is not running.
-    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary;
+    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> BoundaryOperations;
 
     /// The L2 operations at the end of the program: a release of all dirty data.
     ///
     /// # Panics
     /// Panics if a kernel is running.
-    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary;
+    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> BoundaryOperations;
 
     /// Number of entries in use.
     fn rows(&self) -> usize {

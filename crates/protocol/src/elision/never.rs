@@ -6,12 +6,15 @@
 //! invalidates before its own kernel. If the next launch releases, the location of outstanding stores is unknown:
 //! every L2 acts.
 
-use super::{Account, Boundary, Elision, Extent, InvalidationTurn, KernelId, ModuleSet, Operation, Packet, Why};
+use super::{
+    Account, BoundaryOperations, DecisionReason, Elision, Extent, InvalidationTurn, KernelId, L2Operation, ModuleSet,
+    Packet,
+};
 use tombolo_types::ModuleId;
 
 /// The time at which a kernel's stores are released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum When {
+pub enum ReleaseTime {
     /// At its end; the next launch invalidates. Source: CPElide, section I ("implicit release at kernel
     /// completion").
     #[default]
@@ -23,70 +26,73 @@ pub enum When {
 /// No table; only the running kernels are known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Never {
-    when: When,
+    when: ReleaseTime,
     modules: u8,
     running: Vec<(KernelId, ModuleSet)>,
 }
 
 impl Never {
     /// For a machine with `modules` modules.
-    pub fn new(when: When, modules: u8) -> Never {
+    pub fn new(when: ReleaseTime, modules: u8) -> Never {
         Never { when, modules, running: Vec::new() }
     }
 
     /// A boundary in which each module performs the `operation` chosen for it.
-    fn all(&self, why: &mut dyn FnMut(&Account), operation: impl Fn(ModuleId) -> Operation) -> Boundary {
+    fn all(&self, why: &mut dyn FnMut(&Account), operation: impl Fn(ModuleId) -> L2Operation) -> BoundaryOperations {
         let modules = (0..self.modules).map(ModuleId).map(|module| {
             let operation = operation(module);
-            let reason = |done: bool, otherwise: Why| if done { Why::Always } else { otherwise };
-            let invalidate = reason(operation.invalidate.is_some(), Why::StaleUnused);
-            why(&Account::of_cache(module, invalidate, reason(operation.flush.is_some(), Why::Clean)));
+            let reason = |done: bool, otherwise: DecisionReason| if done { DecisionReason::Always } else { otherwise };
+            let invalidate = reason(operation.invalidate.is_some(), DecisionReason::StaleUnused);
+            why(&Account::of_cache(module, invalidate, reason(operation.flush.is_some(), DecisionReason::Clean)));
             operation
         });
-        Boundary { modules: modules.collect() }
+        BoundaryOperations { modules: modules.collect() }
     }
 
     /// A boundary in which the modules selected by `flushes` flush.
-    fn release(&self, why: &mut dyn FnMut(&Account), flushes: impl Fn(ModuleId) -> bool) -> Boundary {
-        self.all(why, |module| Operation { flush: flushes(module).then_some(Extent::Cache), ..Operation::default() })
+    fn release(&self, why: &mut dyn FnMut(&Account), flushes: impl Fn(ModuleId) -> bool) -> BoundaryOperations {
+        self.all(why, |module| L2Operation {
+            flush: flushes(module).then_some(Extent::Cache),
+            ..L2Operation::default()
+        })
     }
 }
 
 impl Elision for Never {
-    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
-        let busy = self.running.iter().fold(ModuleSet::NONE, |busy, &(_, on)| busy.and(on));
+    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
+        let busy = self.running.iter().fold(ModuleSet::NONE, |busy, &(_, on)| busy.union(on));
         let flush = match self.when {
-            When::EndThenLaunch => None,
-            When::Launch => Some(Extent::Cache),
+            ReleaseTime::EndThenLaunch => None,
+            ReleaseTime::Launch => Some(Extent::Cache),
         };
-        let on = packet.on;
+        let on = packet.modules;
         let invalidates = |module| match self.when {
-            When::EndThenLaunch => on.contains(module),
-            When::Launch => !on.is_empty(),
+            ReleaseTime::EndThenLaunch => on.contains(module),
+            ReleaseTime::Launch => !on.is_empty(),
         };
-        let boundary = self.all(why, |module| Operation {
+        let boundary = self.all(why, |module| L2Operation {
             invalidate: invalidates(module).then_some(Extent::Cache),
             flush: flush.clone(),
             turn: if busy.contains(module) { InvalidationTurn::AfterFlushes } else { InvalidationTurn::BeforeFlushes },
         });
-        self.running.push((packet.kernel, packet.on));
+        self.running.push((packet.kernel, packet.modules));
         boundary
     }
 
-    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         let at = self.running.iter().position(|&(running, _)| running == kernel);
         let (_, on) = self.running.remove(at.unwrap_or_else(|| panic!("{kernel:?} ends and was not running")));
         match self.when {
-            When::EndThenLaunch if !on.is_empty() => self.release(why, |module| on.contains(module)),
-            When::EndThenLaunch | When::Launch => Boundary::nothing(self.modules),
+            ReleaseTime::EndThenLaunch if !on.is_empty() => self.release(why, |module| on.contains(module)),
+            ReleaseTime::EndThenLaunch | ReleaseTime::Launch => BoundaryOperations::nothing(self.modules),
         }
     }
 
-    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         assert!(self.running.is_empty(), "the program ends while {:?} run", self.running);
         match self.when {
-            When::EndThenLaunch => Boundary::nothing(self.modules),
-            When::Launch => self.release(why, |_| true),
+            ReleaseTime::EndThenLaunch => BoundaryOperations::nothing(self.modules),
+            ReleaseTime::Launch => self.release(why, |_| true),
         }
     }
 }

@@ -21,8 +21,8 @@ use self::passes::Finding;
 use self::row::TableRow;
 use super::touch::{Touch, touches};
 use super::{
-    Account, Boundary, BrokenElision, Extent, InvalidationTurn, KernelId, ModuleSet, Operation, Operations, Packet,
-    State, Why,
+    Account, BoundaryOperations, BrokenElision, DecisionReason, Extent, InvalidationTurn, KernelId, L2Operation,
+    ModuleSet, OperationGranularity, Packet, StructureState,
 };
 use tombolo_types::ModuleId;
 
@@ -37,7 +37,7 @@ pub struct TableConfig {
     /// for each range. With at most `rows / structures`, every kernel fits into an empty table.
     pub ranges: u16,
     /// The reach of an operation.
-    pub operations: Operations,
+    pub operations: OperationGranularity,
     /// Number of modules in a GPU whose L2s also hold lines used by each other; 1 if each L2 holds only its own
     /// module's lines.
     pub sharing: u8,
@@ -48,7 +48,7 @@ pub struct TableConfig {
 /// division is ours).
 impl Default for TableConfig {
     fn default() -> TableConfig {
-        TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 }
+        TableConfig { rows: 64, structures: 8, ranges: 1, operations: OperationGranularity::Cache, sharing: 1 }
     }
 }
 
@@ -109,7 +109,7 @@ impl CoherenceTable {
     }
 
     /// The boundary before a kernel is enabled.
-    pub(super) fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
+    pub(super) fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         let Some(labels) = packet.labels else { return self.launch_unlabelled(packet, why) };
         let touches = touches(labels, self.config, self.reach, self.modules, self.broken);
         let Some(evicted) = self.make_room(&touches) else { return self.launch_unlabelled(packet, why) };
@@ -126,25 +126,31 @@ impl CoherenceTable {
         }
         self.report(&findings, why);
         self.remove_empty_rows();
-        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: Some(touches) });
+        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.modules, touches: Some(touches) });
         boundary
     }
 
     /// The boundary before a kernel without labels is enabled, which may access anything.
-    fn launch_unlabelled(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn launch_unlabelled(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         if self.broken == Some(BrokenElision::UnlabelledDoesNothing) {
-            self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: Some(Vec::new()) });
-            return Boundary::nothing(self.modules);
+            self.running.push(RunningKernel { kernel: packet.kernel, on: packet.modules, touches: Some(Vec::new()) });
+            return BoundaryOperations::nothing(self.modules);
         }
-        let every =
-            |module| Operation { invalidate: Some(Extent::Cache), flush: Some(Extent::Cache), turn: self.turn(module) };
-        let boundary = Boundary { modules: self.modules().map(every).collect() };
-        self.modules().for_each(|module| why(&Account::of_cache(module, Why::Unlabelled, Why::Unlabelled)));
-        let findings = self.cell_findings(|_, _, cell| Finding::idle(cell.state, Why::Unlabelled, Why::Unlabelled));
+        let every = |module| L2Operation {
+            invalidate: Some(Extent::Cache),
+            flush: Some(Extent::Cache),
+            turn: self.turn(module),
+        };
+        let boundary = BoundaryOperations { modules: self.modules().map(every).collect() };
+        self.modules()
+            .for_each(|module| why(&Account::of_cache(module, DecisionReason::Unlabelled, DecisionReason::Unlabelled)));
+        let findings = self.cell_findings(|_, _, cell| {
+            Finding::idle(cell.state, DecisionReason::Unlabelled, DecisionReason::Unlabelled)
+        });
         self.perform(&boundary, &findings);
         self.forget_idle_rows();
         self.untracked = ModuleSet::first(self.modules);
-        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.on, touches: None });
+        self.running.push(RunningKernel { kernel: packet.kernel, on: packet.modules, touches: None });
         self.transition(&[]);
         self.report(&findings, why);
         self.remove_empty_rows();
@@ -152,11 +158,11 @@ impl CoherenceTable {
     }
 
     /// The boundary at a kernel's end.
-    pub(super) fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
+    pub(super) fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         let at = self.running.iter().position(|running| running.kernel == kernel);
         let RunningKernel { on, touches, .. } =
             self.running.remove(at.unwrap_or_else(|| panic!("{kernel:?} ends and was not running")));
-        let mut boundary = Boundary::nothing(self.modules);
+        let mut boundary = BoundaryOperations::nothing(self.modules);
         if touches.is_some() {
             return boundary;
         }
@@ -164,24 +170,28 @@ impl CoherenceTable {
         if self.broken != Some(BrokenElision::UnlabelledNotReleased) {
             for module in self.modules().filter(|&module| on.contains(module)) {
                 boundary.modules[usize::from(module.0)].flush = Some(Extent::Cache);
-                why(&Account::of_cache(module, Why::StaleUnused, Why::UnlabelledEnds));
+                why(&Account::of_cache(module, DecisionReason::StaleUnused, DecisionReason::UnlabelledEnds));
             }
         }
-        let flush = |module| if on.contains(module) { Why::UnlabelledEnds } else { Why::NotShared };
-        let findings = self.cell_findings(|_, module, cell| Finding::idle(cell.state, Why::StaleUnused, flush(module)));
+        let flush =
+            |module| if on.contains(module) { DecisionReason::UnlabelledEnds } else { DecisionReason::NotShared };
+        let findings =
+            self.cell_findings(|_, module, cell| Finding::idle(cell.state, DecisionReason::StaleUnused, flush(module)));
         self.perform(&boundary, &findings);
         self.report(&findings, why);
         boundary
     }
 
     /// The boundary at the end of the program.
-    pub(super) fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
+    pub(super) fn end(&mut self, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         assert!(self.running.is_empty(), "the program ends while {:?} run", self.running);
-        let mut boundary = Boundary::nothing(self.modules);
+        let mut boundary = BoundaryOperations::nothing(self.modules);
         if self.broken == Some(BrokenElision::FinalReleaseMissing) {
             return boundary;
         }
-        let flush = |state: State| if state.is_dirty() { Why::ProgramEnds } else { state.flush(None, None) };
+        let flush = |state: StructureState| {
+            if state.is_dirty() { DecisionReason::ProgramEnds } else { state.flush(None, None) }
+        };
         let findings = self
             .cell_findings(|_, _, cell| Finding::idle(cell.state, cell.state.invalidation(None), flush(cell.state)));
         self.add_requests(&mut boundary, &findings);

@@ -6,16 +6,16 @@
 //! If the modules in a GPU hold lines for each other, a use by any module counts as a use by all of them.
 
 use super::table::{LineHolders, TableConfig};
-use super::{BrokenElision, Label, LineSet, Lines, Mode, ModuleSet, Use, User};
+use super::{AccessMode, BrokenElision, Label, LineRange, LineSet, ModuleSet, StructureUse, User};
 use tombolo_types::ModuleId;
 
 /// A single user's access to a single structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Touch {
     /// The structure; for combined structures, the hull.
-    pub(super) structure: Lines,
+    pub(super) structure: LineRange,
     pub(super) user: User,
-    pub(super) mode: Mode,
+    pub(super) mode: AccessMode,
     pub(super) lines: LineSet,
     /// The modules whose L2 may hold these lines, or outdated copies.
     pub(super) concerns: ModuleSet,
@@ -37,7 +37,7 @@ impl Touch {
 
 /// Structures within a kernel that share a table row.
 struct StructureGroup<'a> {
-    structure: Lines,
+    structure: LineRange,
     parts: Vec<&'a Label<'a>>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn touches(
     let mut touches = Vec::new();
     for group in combined(labels, usize::from(config.structures)) {
         for used in group.uses(modules, broken).into_iter().flat_map(|used| shared(used, config.sharing)) {
-            let used = Use { lines: used.lines.limited(usize::from(config.ranges)), ..used };
+            let used = StructureUse { lines: used.lines.limited(usize::from(config.ranges)), ..used };
             match reach {
                 LineHolders::Every => touches.push(group.touch(&used, ModuleSet::first(modules))),
                 LineHolders::Home => touches.extend(group.at_homes(&used, modules)),
@@ -63,12 +63,12 @@ pub(super) fn touches(
 }
 
 /// Replicates the use for every module in the user's GPU, which has `sharing` modules.
-fn shared(used: Use, sharing: u8) -> Vec<Use> {
+fn shared(used: StructureUse, sharing: u8) -> Vec<StructureUse> {
     match used.user {
         User::Module(module) if sharing > 1 => {
             let first = module.0 / sharing * sharing;
             (first..first + sharing)
-                .map(|module| Use { user: User::Module(ModuleId(module)), ..used.clone() })
+                .map(|module| StructureUse { user: User::Module(ModuleId(module)), ..used.clone() })
                 .collect()
         }
         User::Module(_) | User::Host => vec![used],
@@ -93,14 +93,14 @@ fn combined<'a>(labels: &'a [Label<'a>], most: usize) -> Vec<StructureGroup<'a>>
 
 impl<'a> StructureGroup<'a> {
     /// A use for each user: the union of its lines in all parts, and the more conservative mode.
-    fn uses(&self, modules: u8, broken: Option<BrokenElision>) -> Vec<Use> {
+    fn uses(&self, modules: u8, broken: Option<BrokenElision>) -> Vec<StructureUse> {
         let users = (0..modules).map(|module| User::Module(ModuleId(module))).chain([User::Host]);
         let users = users.filter(|&user| user != User::Host || broken != Some(BrokenElision::HostIgnored));
         users.filter_map(|user| self.used_by(user, broken)).collect()
     }
 
     /// The use by a single user; `None` if the user uses no part.
-    fn used_by(&self, user: User, broken: Option<BrokenElision>) -> Option<Use> {
+    fn used_by(&self, user: User, broken: Option<BrokenElision>) -> Option<StructureUse> {
         let counted = match broken {
             Some(BrokenElision::CoarseningDropsUsers) => 1,
             Some(_) | None => self.parts.len(),
@@ -119,7 +119,7 @@ impl<'a> StructureGroup<'a> {
     }
 
     /// Builds the touch for a use, with the modules concerned.
-    fn touch(&self, used: &Use, concerns: ModuleSet) -> Touch {
+    fn touch(&self, used: &StructureUse, concerns: ModuleSet) -> Touch {
         Touch {
             structure: self.structure,
             user: used.user,
@@ -131,7 +131,7 @@ impl<'a> StructureGroup<'a> {
     }
 
     /// A touch for each home of the used lines, with only this home concerned.
-    fn at_homes(&self, used: &Use, modules: u8) -> impl Iterator<Item = Touch> {
+    fn at_homes(&self, used: &StructureUse, modules: u8) -> impl Iterator<Item = Touch> {
         (0..modules).filter_map(|home| {
             let homed = self.parts.iter().map(|part| {
                 let at = part.homes.get(usize::from(home));
@@ -140,23 +140,23 @@ impl<'a> StructureGroup<'a> {
                 })
             });
             let lines: LineSet = homed.flat_map(|homed| homed.intersection(&used.lines).ranges().to_vec()).collect();
-            let touch = self.touch(&Use { lines, ..used.clone() }, ModuleSet::only(ModuleId(home)));
+            let touch = self.touch(&StructureUse { lines, ..used.clone() }, ModuleSet::only(ModuleId(home)));
             (!touch.lines.is_empty()).then_some(touch)
         })
     }
 }
 
 /// The use as labelled: unchanged, unless the rule that rounds range ends outward is broken.
-fn rounded(used: &Use, broken: Option<BrokenElision>) -> Use {
-    let shortened = |range: &Lines| {
+fn rounded(used: &StructureUse, broken: Option<BrokenElision>) -> StructureUse {
+    let shortened = |range: &LineRange| {
         let is_one = range.end.0 - range.first.0 == 1;
-        if is_one { *range } else { Lines::new(range.first, tombolo_types::Line(range.end.0 - 1)) }
+        if is_one { *range } else { LineRange::new(range.first, tombolo_types::Line(range.end.0 - 1)) }
     };
     let lines = match broken {
         Some(BrokenElision::EndsRoundedDown) => used.lines.ranges().iter().map(shortened).collect(),
         Some(_) | None => used.lines.clone(),
     };
-    Use { lines, ..*used }
+    StructureUse { lines, ..*used }
 }
 
 #[cfg(test)]
@@ -164,19 +164,19 @@ mod tests {
     use super::*;
     use tombolo_types::Line;
 
-    fn lines(first: u64, end: u64) -> Lines {
-        Lines::new(Line(first), Line(end))
+    fn lines(first: u64, end: u64) -> LineRange {
+        LineRange::new(Line(first), Line(end))
     }
 
-    fn used(user: u8, mode: Mode, range: Lines) -> Use {
-        Use { user: User::Module(ModuleId(user)), mode, lines: range.into() }
+    fn used(user: u8, mode: AccessMode, range: LineRange) -> StructureUse {
+        StructureUse { user: User::Module(ModuleId(user)), mode, lines: range.into() }
     }
 
-    fn label(structure: Lines, uses: &[Use]) -> Label<'_> {
+    fn label(structure: LineRange, uses: &[StructureUse]) -> Label<'_> {
         Label { structure, homes: &[], asserted: false, uses }
     }
 
-    fn structures(labels: &[Label<'_>], most: usize) -> Vec<Lines> {
+    fn structures(labels: &[Label<'_>], most: usize) -> Vec<LineRange> {
         combined(labels, most).iter().map(|group| group.structure).collect()
     }
 
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn a_combined_row_has_all_users_and_the_more_conservative_mode() {
-        let first = [used(0, Mode::Read, lines(0, 4))];
-        let second = [used(0, Mode::ReadWrite, lines(12, 13)), used(1, Mode::Read, lines(14, 16))];
+        let first = [used(0, AccessMode::Read, lines(0, 4))];
+        let second = [used(0, AccessMode::ReadWrite, lines(12, 13)), used(1, AccessMode::Read, lines(14, 16))];
         let labels = [label(lines(0, 10), &first), label(lines(12, 20), &second)];
         let config = TableConfig { structures: 1, ..TableConfig::default() };
         let touches = touches(&labels, config, LineHolders::Every, 2, None);
@@ -200,14 +200,14 @@ mod tests {
         let user = |module| User::Module(ModuleId(module));
         assert_eq!(
             found,
-            [(user(0), Mode::ReadWrite, lines(0, 13).into()), (user(1), Mode::Read, lines(14, 16).into())]
+            [(user(0), AccessMode::ReadWrite, lines(0, 13).into()), (user(1), AccessMode::Read, lines(14, 16).into())]
         );
         assert!(touches.iter().all(|touch| touch.structure == lines(0, 20)));
     }
 
     #[test]
     fn with_sharing_modules_a_use_counts_for_the_whole_gpu() {
-        let uses = [used(3, Mode::Read, lines(0, 6))];
+        let uses = [used(3, AccessMode::Read, lines(0, 6))];
         let labels = [label(lines(0, 8), &uses)];
         let config = TableConfig { sharing: 2, ..TableConfig::default() };
         let found: Vec<User> =
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn with_known_homes_a_use_concerns_only_the_homes_of_its_lines() {
-        let uses = [used(0, Mode::Read, lines(0, 6))];
+        let uses = [used(0, AccessMode::Read, lines(0, 6))];
         let homes = [lines(0, 4).into(), lines(4, 8).into()];
         let labels = [Label { homes: &homes, ..label(lines(0, 8), &uses) }];
         let touches = touches(&labels, TableConfig::default(), LineHolders::Home, 2, None);

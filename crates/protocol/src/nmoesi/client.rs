@@ -3,16 +3,16 @@
 use super::broken::BrokenNmoesi;
 use super::{Message, Nmoesi};
 use crate::block::{BlockData, ByteSet};
+use crate::client_home::{Answer, BlockEvent, BlockRequest, ClientHomeTypes, ClientView, Hold, Node};
 use crate::coherence::Refusal;
-use crate::node::Effects;
-use crate::nodes::{Answer, Event, Hold, Node, Of, Request, Standing};
+use crate::effects::Effects;
 use std::fmt;
 use std::mem;
 use tombolo_types::{ModuleId, Scope};
 
 /// A client's state for a block. Source: UMH, section 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum ClientState {
     /// Invalid: not held.
     #[default]
     I,
@@ -28,20 +28,21 @@ pub enum State {
     N,
 }
 
-impl State {
+impl ClientState {
     /// Every state, in Table II's order.
-    pub const ALL: [State; 6] = [State::N, State::M, State::O, State::E, State::S, State::I];
+    pub const ALL: [ClientState; 6] =
+        [ClientState::N, ClientState::M, ClientState::O, ClientState::E, ClientState::S, ClientState::I];
 }
 
-impl fmt::Display for State {
+impl fmt::Display for ClientState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            State::I => "I",
-            State::S => "S",
-            State::E => "E",
-            State::O => "O",
-            State::M => "M",
-            State::N => "N",
+            ClientState::I => "I",
+            ClientState::S => "S",
+            ClientState::E => "E",
+            ClientState::O => "O",
+            ClientState::M => "M",
+            ClientState::N => "N",
         })
     }
 }
@@ -64,7 +65,7 @@ pub enum PendingTransaction {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientBlock<B: BlockData> {
     /// The block's state.
-    pub state: State,
+    pub state: ClientState,
     /// The transaction under way.
     pub waiting: Option<PendingTransaction>,
     /// The block's contents in this client's memory: complete unless the state is I.
@@ -83,7 +84,7 @@ pub struct ClientBlock<B: BlockData> {
 
 impl<B: BlockData> ClientBlock<B> {
     fn owns_block(&self) -> bool {
-        matches!(self.state, State::M | State::O | State::E)
+        matches!(self.state, ClientState::M | ClientState::O | ClientState::E)
     }
 
     /// Brings this client's memory up to date: every reply includes the block's lines in the L2.
@@ -102,7 +103,7 @@ impl<B: BlockData> ClientBlock<B> {
     }
 
     /// Installs the block as granted, replacing any previous copy.
-    fn install<const BREAKABLE: bool>(&mut self, state: State, data: B, protocol: &Nmoesi<BREAKABLE>) {
+    fn install<const BREAKABLE: bool>(&mut self, state: ClientState, data: B, protocol: &Nmoesi<BREAKABLE>) {
         self.give_up(protocol);
         self.state = state;
         self.data = data;
@@ -125,9 +126,9 @@ impl<B: BlockData> ClientBlock<B> {
     /// True if a release has bytes in this block to merge: other clients may hold the block without them.
     pub(super) fn owes<const BREAKABLE: bool>(&self, protocol: &Nmoesi<BREAKABLE>) -> bool {
         match self.state {
-            State::N => true,
-            State::O => !protocol.is_broken(BrokenNmoesi::MergeSkipsOwned),
-            State::I | State::S | State::E | State::M => {
+            ClientState::N => true,
+            ClientState::O => !protocol.is_broken(BrokenNmoesi::MergeSkipsOwned),
+            ClientState::I | ClientState::S | ClientState::E | ClientState::M => {
                 self.given && !protocol.is_broken(BrokenNmoesi::GivenNotAwaited)
             }
         }
@@ -145,40 +146,44 @@ impl<B: BlockData> ClientBlock<B> {
         !self.dirty.is_empty() || !self.fresh.is_empty()
     }
 
-    pub(super) fn standing(&self) -> Standing<B::Set> {
-        let excludes = matches!(self.state, State::E | State::M);
+    pub(super) fn standing(&self) -> ClientView<B::Set> {
+        let excludes = matches!(self.state, ClientState::E | ClientState::M);
         let mut dirty = self.dirty.clone();
         dirty.add(&self.fresh);
-        Standing { holds: self.state != State::I, excludes, owns: self.owns_block(), dirty }
+        ClientView { holds: self.state != ClientState::I, excludes, owns: self.owns_block(), dirty }
     }
 }
 
 pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
     protocol: &Nmoesi<BREAKABLE>,
     block: &mut ClientBlock<B>,
-    event: Event<Message<B>, B>,
-    effects: &mut impl Effects<Of<Nmoesi<BREAKABLE>>, B>,
+    event: BlockEvent<Message<B>, B>,
+    effects: &mut impl Effects<ClientHomeTypes<Nmoesi<BREAKABLE>>, B>,
 ) -> Result<(), Refusal> {
     let mut client = Client { protocol, block, effects };
     match event {
-        Event::Asked(_) | Event::Evict | Event::Merge { .. } if client.block.waiting.is_some() => Err(Refusal::Stall),
-        Event::Asked(Request::Read { set, scope }) => client.load(set, scope),
-        Event::Asked(Request::Write { set, scope, data }) => client.store(&set, scope, &data),
-        Event::Asked(Request::Atomic { set, update, returns, scope: _ }) => client.atomic(&set, update, returns),
-        Event::EvictAbove(set) => {
+        BlockEvent::Request(_) | BlockEvent::Evict | BlockEvent::Merge { .. } if client.block.waiting.is_some() => {
+            Err(Refusal::Stall)
+        }
+        BlockEvent::Request(BlockRequest::Read { set, scope }) => client.load(set, scope),
+        BlockEvent::Request(BlockRequest::Write { set, scope, data }) => client.store(&set, scope, &data),
+        BlockEvent::Request(BlockRequest::Atomic { set, update, returns, scope: _ }) => {
+            client.atomic(&set, update, returns)
+        }
+        BlockEvent::EvictAbove(set) => {
             client.evict_above(&set);
             Ok(())
         }
-        Event::Evict => {
+        BlockEvent::Evict => {
             client.evict();
             Ok(())
         }
-        Event::Merge { all } => {
+        BlockEvent::Merge { all } => {
             client.merge(all);
             Ok(())
         }
-        Event::Told { message, .. } => client.on_message(message),
-        Event::Read(_) => Err(Refusal::Unexpected("a client that has asked no memory of the host's was answered")),
+        BlockEvent::Message { message, .. } => client.on_message(message),
+        BlockEvent::Read(_) => Err(Refusal::Unexpected("a client that has asked no memory of the host's was answered")),
     }
 }
 
@@ -188,7 +193,9 @@ struct Client<'a, E, B: BlockData, const BREAKABLE: bool> {
     effects: &'a mut E,
 }
 
-impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> Client<'_, E, B, BREAKABLE> {
+impl<const BREAKABLE: bool, B: BlockData, E: Effects<ClientHomeTypes<Nmoesi<BREAKABLE>>, B>>
+    Client<'_, E, B, BREAKABLE>
+{
     fn is_broken(&self, rule: BrokenNmoesi) -> bool {
         self.protocol.is_broken(rule)
     }
@@ -196,9 +203,9 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn load(&mut self, set: B::Set, scope: Scope) -> Result<(), Refusal> {
         let coherent = scope == Scope::Sys && !self.is_broken(BrokenNmoesi::CoherentLoadHitsShared);
         match (self.block.state, coherent) {
-            (State::I, false) => self.request(Message::Read, PendingTransaction::Read { overtaken: false }),
-            (State::I | State::S | State::N | State::O, true) => self.request_exclusive(),
-            (State::S | State::N | State::O, false) | (State::E | State::M, _) => {
+            (ClientState::I, false) => self.request(Message::Read, PendingTransaction::Read { overtaken: false }),
+            (ClientState::I | ClientState::S | ClientState::N | ClientState::O, true) => self.request_exclusive(),
+            (ClientState::S | ClientState::N | ClientState::O, false) | (ClientState::E | ClientState::M, _) => {
                 self.block.raise_to_l2(&set);
                 let data = self.block.l2.only(&set);
                 self.effects.answer(Answer::Fill { set, data });
@@ -210,12 +217,16 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn store(&mut self, set: &B::Set, scope: Scope, data: &B) -> Result<(), Refusal> {
         let coherent = scope != Scope::Cta && !self.is_broken(BrokenNmoesi::CoherentStoreShares);
         let state = match (self.block.state, coherent) {
-            (State::I, false) => return self.request(Message::Read, PendingTransaction::Read { overtaken: false }),
-            (State::I | State::S | State::N | State::O, true) => return self.request_exclusive(),
-            (State::S | State::N, false) => State::N,
-            (State::O, false) => State::O,
-            (State::E, false) if self.is_broken(BrokenNmoesi::StoreKeepsExclusive) => State::E,
-            (State::E | State::M, _) => State::M,
+            (ClientState::I, false) => {
+                return self.request(Message::Read, PendingTransaction::Read { overtaken: false });
+            }
+            (ClientState::I | ClientState::S | ClientState::N | ClientState::O, true) => {
+                return self.request_exclusive();
+            }
+            (ClientState::S | ClientState::N, false) => ClientState::N,
+            (ClientState::O, false) => ClientState::O,
+            (ClientState::E, false) if self.is_broken(BrokenNmoesi::StoreKeepsExclusive) => ClientState::E,
+            (ClientState::E | ClientState::M, _) => ClientState::M,
         };
         self.block.state = state;
         self.block.put(set, data);
@@ -224,9 +235,9 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     fn atomic(&mut self, set: &B::Set, update: B::Update, returns: bool) -> Result<(), Refusal> {
         let state = match self.block.state {
-            State::E | State::M => State::M,
-            State::S | State::N if self.is_broken(BrokenNmoesi::AtomicShares) => State::N,
-            State::I | State::S | State::N | State::O => return self.request_exclusive(),
+            ClientState::E | ClientState::M => ClientState::M,
+            ClientState::S | ClientState::N if self.is_broken(BrokenNmoesi::AtomicShares) => ClientState::N,
+            ClientState::I | ClientState::S | ClientState::N | ClientState::O => return self.request_exclusive(),
         };
         self.block.state = state;
         self.block.raise_to_l2(set);
@@ -247,7 +258,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     fn request_exclusive(&mut self) -> Result<(), Refusal> {
-        self.request(Message::Write { holds: self.block.state != State::I }, PendingTransaction::Write)
+        self.request(Message::Write { holds: self.block.state != ClientState::I }, PendingTransaction::Write)
     }
 
     /// Requests the block again, with exclusive access, so that the home itself replies and nothing overtakes it. A
@@ -268,19 +279,23 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn evict(&mut self) {
         let silent = self.protocol.nmoesi().silent_eviction;
         match self.block.state {
-            State::I => {}
-            State::E | State::S if silent => self.block.give_up(self.protocol),
-            State::N if self.is_broken(BrokenNmoesi::SharedBytesEvictedSilently) => self.block.give_up(self.protocol),
-            State::M if self.is_broken(BrokenNmoesi::DirtyEvictedSilently) => self.block.give_up(self.protocol),
-            State::E | State::S | State::N | State::M | State::O => self.write_back(false),
+            ClientState::I => {}
+            ClientState::E | ClientState::S if silent => self.block.give_up(self.protocol),
+            ClientState::N if self.is_broken(BrokenNmoesi::SharedBytesEvictedSilently) => {
+                self.block.give_up(self.protocol)
+            }
+            ClientState::M if self.is_broken(BrokenNmoesi::DirtyEvictedSilently) => self.block.give_up(self.protocol),
+            ClientState::E | ClientState::S | ClientState::N | ClientState::M | ClientState::O => {
+                self.write_back(false)
+            }
         }
     }
 
     fn merge(&mut self, all: bool) {
         match self.block.state {
-            State::M if all => self.write_back(true),
-            State::N | State::O if self.block.owes(self.protocol) => self.write_back(true),
-            State::I | State::S | State::E | State::M | State::N | State::O => {}
+            ClientState::M if all => self.write_back(true),
+            ClientState::N | ClientState::O if self.block.owes(self.protocol) => self.write_back(true),
+            ClientState::I | ClientState::S | ClientState::E | ClientState::M | ClientState::N | ClientState::O => {}
         }
     }
 
@@ -295,10 +310,10 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn on_message(&mut self, message: Message<B>) -> Result<(), Refusal> {
         match (message, self.block.waiting) {
             (Message::Shared { data }, Some(PendingTransaction::Read { .. })) => {
-                self.block.install(State::S, data, self.protocol);
+                self.block.install(ClientState::S, data, self.protocol);
             }
             (Message::Exclusive { data }, Some(PendingTransaction::Read { .. })) => {
-                self.block.install(State::E, data, self.protocol);
+                self.block.install(ClientState::E, data, self.protocol);
             }
             (Message::Exclusive { data }, Some(PendingTransaction::Write)) => self.install_exclusive(data),
             (Message::Alone { set, data }, Some(PendingTransaction::Write)) => self.upgrade_to_exclusive(set, &data),
@@ -306,13 +321,15 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
                 if overtaken && !self.is_broken(BrokenNmoesi::PeerOvertakenInstalls) {
                     self.request_exclusive_from_home();
                 } else {
-                    self.block.install(State::S, data, self.protocol);
+                    self.block.install(ClientState::S, data, self.protocol);
                 }
             }
             (Message::Taken { kept }, Some(PendingTransaction::Back)) => self.on_write_back_ack(kept),
             (Message::Merged, _) => self.block.given = false,
             (Message::Take, _) => self.on_take(),
-            (Message::Share | Message::Forward { .. }, _) if matches!(self.block.state, State::S | State::N) => {
+            (Message::Share | Message::Forward { .. }, _)
+                if matches!(self.block.state, ClientState::S | ClientState::N) =>
+            {
                 return Err(Refusal::Unexpected("a client that only shares a block was asked for it as its owner"));
             }
             (Message::Share, _) => self.on_share(),
@@ -340,7 +357,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     /// True if the client's own bytes stay on top of other clients' bytes: in N, and not in O.
     fn keeps_own(&self) -> bool {
-        self.block.state == State::N && !self.is_broken(BrokenNmoesi::OthersOverOwn)
+        self.block.state == ClientState::N && !self.is_broken(BrokenNmoesi::OthersOverOwn)
     }
 
     /// Installs a whole block with exclusive access.
@@ -368,14 +385,14 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     fn set_exclusive(&mut self) {
-        self.block.state = if self.block.dirty.is_empty() { State::E } else { State::M };
+        self.block.state = if self.block.dirty.is_empty() { ClientState::E } else { ClientState::M };
         self.block.waiting = None;
     }
 
     fn on_write_back_ack(&mut self, kept: bool) {
         self.block.waiting = None;
-        if kept && self.block.state != State::I {
-            self.block.state = State::S;
+        if kept && self.block.state != ClientState::I {
+            self.block.state = ClientState::S;
             self.block.dirty = B::Set::default();
         } else {
             self.block.give_up(self.protocol);
@@ -384,7 +401,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     fn on_take(&mut self) {
         let misses_l2 = self.is_broken(BrokenNmoesi::InvalidationMissesL2);
-        if !misses_l2 && self.block.state != State::E {
+        if !misses_l2 && self.block.state != ClientState::E {
             self.block.merge_l2_bytes();
         }
         let gone = self.block.waiting == Some(PendingTransaction::Back)
@@ -394,7 +411,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         if let Some(PendingTransaction::Read { overtaken }) = &mut self.block.waiting {
             *overtaken = true;
         }
-        let waits = matches!(self.block.state, State::N | State::O);
+        let waits = matches!(self.block.state, ClientState::N | ClientState::O);
         self.block.given |= waits;
         self.block.give_up(self.protocol);
         self.effects.send(Node::Home, Message::Bytes { set, data, stays: false, waits });
@@ -406,7 +423,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         let data = self.block.data.only(&set);
         let stays = self.block.owns_block() && self.block.waiting != Some(PendingTransaction::Back);
         if stays {
-            self.block.state = State::S;
+            self.block.state = ClientState::S;
         } else {
             self.block.give_up(self.protocol);
         }
@@ -421,19 +438,19 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
             self.effects.send(Node::Home, Message::Refused);
             return;
         }
-        if self.block.state != State::E {
+        if self.block.state != ClientState::E {
             self.block.merge_l2_bytes();
         }
         self.effects.send(Node::Client(to), Message::Peer { data: self.block.data.clone() });
         self.block.state = match self.block.state {
-            State::M | State::O => State::O,
-            State::E => State::S,
-            State::I | State::S | State::N => self.block.state,
+            ClientState::M | ClientState::O => ClientState::O,
+            ClientState::E => ClientState::S,
+            ClientState::I | ClientState::S | ClientState::N => self.block.state,
         };
         if self.is_broken(BrokenNmoesi::RefusedAndSent) {
             self.effects.send(Node::Home, Message::Refused);
         }
-        let owns = self.block.state == State::O;
+        let owns = self.block.state == ClientState::O;
         self.effects.send(Node::Home, Message::Sent { owns });
     }
 }

@@ -3,9 +3,9 @@
 use super::broken::BrokenNmoesi;
 use super::{Message, Nmoesi};
 use crate::block::{BlockData, ByteSet};
+use crate::client_home::{BlockEvent, ClientHomeTypes, HomeMemoryAccess, Node};
 use crate::coherence::Refusal;
-use crate::node::Effects;
-use crate::nodes::{Access, Event, Node, Of};
+use crate::effects::Effects;
 use tombolo_types::{ModuleId, ModuleSet};
 
 /// A home's directory entry for a block.
@@ -100,18 +100,18 @@ pub enum RecallPurpose {
 pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
     protocol: &Nmoesi<BREAKABLE>,
     entry: &mut HomeEntry<B>,
-    event: Event<Message<B>, B>,
-    effects: &mut impl Effects<Of<Nmoesi<BREAKABLE>>, B>,
+    event: BlockEvent<Message<B>, B>,
+    effects: &mut impl Effects<ClientHomeTypes<Nmoesi<BREAKABLE>>, B>,
 ) -> Result<(), Refusal> {
     let mut home = Home { protocol, entry, effects };
     match event {
-        Event::Told { from: Node::Client(from), message } => home.on_message(from, message),
-        Event::Read(data) => home.on_memory_read(data),
-        Event::Told { from: Node::Home, .. }
-        | Event::Asked(_)
-        | Event::EvictAbove(_)
-        | Event::Evict
-        | Event::Merge { .. } => Err(Refusal::Unexpected("a home met what happens at clients")),
+        BlockEvent::Message { from: Node::Client(from), message } => home.on_message(from, message),
+        BlockEvent::Read(data) => home.on_memory_read(data),
+        BlockEvent::Message { from: Node::Home, .. }
+        | BlockEvent::Request(_)
+        | BlockEvent::EvictAbove(_)
+        | BlockEvent::Evict
+        | BlockEvent::Merge { .. } => Err(Refusal::Unexpected("a home met what happens at clients")),
     }
 }
 
@@ -121,7 +121,7 @@ struct Home<'a, E, B: BlockData, const BREAKABLE: bool> {
     effects: &'a mut E,
 }
 
-impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> Home<'_, E, B, BREAKABLE> {
+impl<const BREAKABLE: bool, B: BlockData, E: Effects<ClientHomeTypes<Nmoesi<BREAKABLE>>, B>> Home<'_, E, B, BREAKABLE> {
     fn is_broken(&self, rule: BrokenNmoesi) -> bool {
         self.protocol.is_broken(rule)
     }
@@ -204,7 +204,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn supply(&mut self, to: ModuleId) {
         let alone = self.entry.holders.is_empty() || self.is_broken(BrokenNmoesi::SharedGrantedAlone);
         self.entry.transaction = Some(Transaction::Reading { to, alone });
-        self.effects.memory(Access::Read);
+        self.effects.memory(HomeMemoryAccess::Read);
     }
 
     fn on_memory_read(&mut self, data: B) -> Result<(), Refusal> {
@@ -228,9 +228,9 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     fn on_exclusive_request(&mut self, by: ModuleId, holds: bool) {
         // A client whose copy was taken after its request lacks everything.
         let holds = holds && self.entry.holders.contains(by);
-        let mut others = self.entry.holders.without(ModuleSet::only(by));
+        let mut others = self.entry.holders.difference(ModuleSet::only(by));
         if self.is_broken(BrokenNmoesi::TakesOwnerAlone) {
-            others = others.common(self.entry.owner.into_iter().collect());
+            others = others.intersection(self.entry.owner.into_iter().collect());
         }
         self.start_recall(RecallPurpose::Alone { to: by, holds }, others, DirtyBytes::default(), DirtyBytes::default());
     }
@@ -242,7 +242,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
             return;
         }
         let is_owner = self.entry.owner == Some(from);
-        let others = self.entry.holders.without(ModuleSet::only(from));
+        let others = self.entry.holders.difference(ModuleSet::only(from));
         let others = if bytes.set.is_empty() || self.is_broken(BrokenNmoesi::MergeKeepsSharers) {
             ModuleSet::NONE
         } else {
@@ -306,7 +306,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
                 self.write(merged);
                 self.remove_client(to);
                 self.entry.transaction = Some(Transaction::Reading { to, alone: true });
-                self.effects.memory(Access::Read);
+                self.effects.memory(HomeMemoryAccess::Read);
             }
             RecallPurpose::Merged { from, keep } => {
                 self.write(merged);
@@ -328,6 +328,10 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
             return;
         }
         let ignores_mask = self.is_broken(BrokenNmoesi::MergeIgnoresMask);
-        self.effects.memory(if ignores_mask { Access::WriteAll { data } } else { Access::Write { set, data } });
+        self.effects.memory(if ignores_mask {
+            HomeMemoryAccess::WriteAll { data }
+        } else {
+            HomeMemoryAccess::Write { set, data }
+        });
     }
 }

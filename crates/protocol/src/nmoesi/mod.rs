@@ -53,14 +53,16 @@ mod home;
 mod tests;
 
 use crate::block::{BlockData, ByteSet};
+use crate::client_home::{
+    BlockEvent, Carried, Channels, ClientHomeTypes, ClientView, HomeView, MessageClass, Node, Nodes,
+};
 use crate::coherence::{Protocol, Refusal};
-use crate::elision::Holds;
-use crate::node::{Delivery, Effects};
-use crate::nodes::{Carried, Channels, Class, Event, HomeView, Node, Nodes, Of, Standing};
-use crate::options::{Choice, Facts, Options};
+use crate::effects::{Delivery, Effects};
+use crate::elision::RetainedLines;
+use crate::options::{Choice, ProtocolFacts, ProtocolOptions};
 use crate::plan::{Action, Members, Phase, Sync};
 pub use broken::BrokenNmoesi;
-pub use client::{ClientBlock, PendingTransaction, State};
+pub use client::{ClientBlock, ClientState, PendingTransaction};
 pub use home::{DirtyBytes, HomeEntry, Recall, RecallPurpose, Transaction};
 use tombolo_types::{ModuleId, Promise, Scope};
 
@@ -184,19 +186,19 @@ pub enum Slot<B: BlockData> {
 /// The NMOESI protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Nmoesi<const BREAKABLE: bool = true> {
-    options: Options,
+    options: ProtocolOptions,
 }
 
 impl Nmoesi {
     /// Creates the protocol with the given options, which may include a broken rule.
-    pub fn new(options: Options) -> Nmoesi {
+    pub fn new(options: ProtocolOptions) -> Nmoesi {
         Nmoesi::with(options)
     }
 }
 
 impl<const BREAKABLE: bool> Nmoesi<BREAKABLE> {
     /// Creates the protocol with the given options.
-    pub(crate) fn with(options: Options) -> Nmoesi<BREAKABLE> {
+    pub(crate) fn with(options: ProtocolOptions) -> Nmoesi<BREAKABLE> {
         let is_whole = options.broken_rule.is_none() && options.nmoesi.broken.is_none();
         assert!(BREAKABLE || is_whole, "a protocol that cannot break has no broken rule");
         Nmoesi { options }
@@ -216,22 +218,22 @@ impl<const BREAKABLE: bool> Nmoesi<BREAKABLE> {
 const MERGE: Action = Action::Merge { all: false };
 
 impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
-    type Types = Of<Self>;
+    type Types = ClientHomeTypes<Self>;
 
-    const FACTS: Facts = Facts {
+    const FACTS: ProtocolFacts = ProtocolFacts {
         about: "Host memory cached in GPU memory: owners, peers, masks. Source: UMH, section 4.",
         promise: Promise::Ptx,
         directory: true,
         host: true,
         hierarchical: false,
         caches: |_, _| true,
-        holds: |_| Holds::Nothing,
+        holds: |_| RetainedLines::Nothing,
         choices: &[Choice::WriteBack, Choice::PeerTransfer, Choice::SilentEviction, Choice::KernelEnd],
     };
 
     const BREAKABLE: bool = BREAKABLE;
 
-    fn options(&self) -> &Options {
+    fn options(&self) -> &ProtocolOptions {
         &self.options
     }
 
@@ -259,9 +261,9 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
 impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
     type Slot<B: BlockData> = Slot<B>;
     type Message<B: BlockData> = Message<B>;
-    type State = State;
+    type State = ClientState;
 
-    const STATES: &'static [State] = &State::ALL;
+    const STATES: &'static [ClientState] = &ClientState::ALL;
 
     /// A home's takes never overtake its earlier grants. A client's replies and its requests may overtake each
     /// other.
@@ -283,8 +285,8 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         &self,
         _: Node,
         slot: &mut Slot<B>,
-        event: Event<Message<B>, B>,
-        effects: &mut impl Effects<Of<Self>, B>,
+        event: BlockEvent<Message<B>, B>,
+        effects: &mut impl Effects<ClientHomeTypes<Self>, B>,
     ) -> Result<(), Refusal> {
         match slot {
             Slot::Client(block) => client::step(self, block, event, effects),
@@ -292,9 +294,9 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         }
     }
 
-    fn class<B: BlockData>(message: &Message<B>) -> Class {
+    fn class<B: BlockData>(message: &Message<B>) -> MessageClass {
         match message {
-            Message::Read | Message::Write { .. } | Message::Back { .. } => Class::Request,
+            Message::Read | Message::Write { .. } | Message::Back { .. } => MessageClass::Request,
             Message::Shared { .. }
             | Message::Exclusive { .. }
             | Message::Alone { .. }
@@ -302,9 +304,9 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
             | Message::Merged
             | Message::Take
             | Message::Share
-            | Message::Forward { .. } => Class::Down,
-            Message::Bytes { .. } | Message::Sent { .. } | Message::Refused => Class::Answer,
-            Message::Peer { .. } => Class::Peer,
+            | Message::Forward { .. } => MessageClass::Down,
+            Message::Bytes { .. } | Message::Sent { .. } | Message::Refused => MessageClass::Answer,
+            Message::Peer { .. } => MessageClass::Peer,
         }
     }
 
@@ -330,7 +332,7 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         }
     }
 
-    fn only_tells<B: BlockData>(message: &Message<B>) -> bool {
+    fn only_notifies<B: BlockData>(message: &Message<B>) -> bool {
         matches!(message, Message::Merged)
     }
 
@@ -352,14 +354,16 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         !self.is_broken(BrokenNmoesi::EndsWithoutMerge)
     }
 
-    fn leaves_silently<B: BlockData>(&self, slot: &Slot<B>) -> bool {
+    fn evicts_silently<B: BlockData>(&self, slot: &Slot<B>) -> bool {
         match slot {
-            Slot::Client(block) => self.nmoesi().silent_eviction && matches!(block.state, State::E | State::S),
+            Slot::Client(block) => {
+                self.nmoesi().silent_eviction && matches!(block.state, ClientState::E | ClientState::S)
+            }
             Slot::Home(_) => false,
         }
     }
 
-    fn state<B: BlockData>(slot: &Slot<B>) -> Option<State> {
+    fn state<B: BlockData>(slot: &Slot<B>) -> Option<ClientState> {
         match slot {
             Slot::Client(block) => Some(block.state),
             Slot::Home(_) => None,
@@ -382,7 +386,7 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
 
     fn holds<B: BlockData>(slot: &Slot<B>) -> bool {
         match slot {
-            Slot::Client(block) => block.state != State::I,
+            Slot::Client(block) => block.state != ClientState::I,
             Slot::Home(_) => false,
         }
     }
@@ -394,10 +398,10 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         }
     }
 
-    fn standing<B: BlockData>(slot: &Slot<B>) -> Standing<B::Set> {
+    fn client_view<B: BlockData>(slot: &Slot<B>) -> ClientView<B::Set> {
         match slot {
             Slot::Client(block) => block.standing(),
-            Slot::Home(_) => Standing::default(),
+            Slot::Home(_) => ClientView::default(),
         }
     }
 

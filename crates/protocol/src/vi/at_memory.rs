@@ -4,7 +4,7 @@ use super::{L2Transition, Rules};
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Coherence, LineState, MemoryAccess, OrderingPoint, Refusal, Reply, Request, ValidInvalid};
 use crate::data::Data;
-use crate::node::Effects;
+use crate::effects::Effects;
 use crate::topology::Topology;
 use tombolo_types::{Mask, Scope};
 

@@ -6,9 +6,9 @@ mod world;
 
 use sparse::{LineBits, Sparse, cost};
 use std::fmt::Debug;
-use tombolo_protocol::nmoesi::{Nmoesi, NmoesiOptions, State};
-use tombolo_protocol::nodes::{Event, Nodes, Request};
-use tombolo_protocol::options::Options;
+use tombolo_protocol::client_home::{BlockEvent, BlockRequest, Nodes};
+use tombolo_protocol::nmoesi::{ClientState, Nmoesi, NmoesiOptions};
+use tombolo_protocol::options::ProtocolOptions;
 use tombolo_protocol::{BlockData, ByteSet, Data};
 use tombolo_types::{Mask, Scope};
 use world::{BYTES, Bytewise, World, random_run};
@@ -56,7 +56,7 @@ impl Bytewise for Dense {
 type Rules = Nmoesi<true>;
 
 fn rules(nmoesi: NmoesiOptions) -> Rules {
-    Nmoesi::new(Options { nmoesi, ..Options::default() })
+    Nmoesi::new(ProtocolOptions { nmoesi, ..ProtocolOptions::default() })
 }
 
 /// Sparse contents lose all bytes unrelated to the current message.
@@ -118,12 +118,12 @@ fn written_all_over() -> World<Rules, Sparse> {
     let mut world = World::new(rules(NmoesiOptions::default()), 1, Sparse::of_lines(WRITTEN));
     for line in 0..WRITTEN {
         let (set, data) = (LineBits::of_line(line), Sparse::of_line(line, 1));
-        world.ask(0, Request::Write { set, scope: Scope::Cta, data });
+        world.ask(0, BlockRequest::Write { set, scope: Scope::Cta, data });
         if line % 2 == 0 {
-            world.at_client(0, Event::EvictAbove(LineBits::of_line(line)));
+            world.at_client(0, BlockEvent::EvictAbove(LineBits::of_line(line)));
         }
     }
-    assert_eq!(Rules::state(world.slot(0)), Some(State::M));
+    assert_eq!(Rules::state(world.slot(0)), Some(ClientState::M));
     assert!(Rules::is_dirty(world.slot(0)));
     world
 }
@@ -139,10 +139,10 @@ fn the_cost_of_a_hit_depends_only_on_the_bytes_it_names() {
         let set = || LineBits::of_line(line);
         let (scope, data) = (Scope::Cta, Sparse::of_line(line, 2));
         let events = [
-            Event::Asked(Request::Read { set: set(), scope }),
-            Event::Asked(Request::Write { set: set(), scope, data }),
-            Event::Asked(Request::Atomic { set: set(), scope: Scope::Sys, update: 1, returns: true }),
-            Event::EvictAbove(set()),
+            BlockEvent::Request(BlockRequest::Read { set: set(), scope }),
+            BlockEvent::Request(BlockRequest::Write { set: set(), scope, data }),
+            BlockEvent::Request(BlockRequest::Atomic { set: set(), scope: Scope::Sys, update: 1, returns: true }),
+            BlockEvent::EvictAbove(set()),
         ];
         for event in events {
             let (before, what) = (cost(), format!("{event:?}"));

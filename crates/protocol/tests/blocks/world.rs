@@ -1,7 +1,9 @@
 //! Clients, a single home and a single block with any contents, under any client-home protocol.
 
 use std::collections::VecDeque;
-use tombolo_protocol::nodes::{Access, Answer, Carried, Class, Event, Hold, Node, Nodes, Of, Request};
+use tombolo_protocol::client_home::{
+    Answer, BlockEvent, BlockRequest, Carried, ClientHomeTypes, Hold, HomeMemoryAccess, MessageClass, Node, Nodes,
+};
 use tombolo_protocol::{BlockData, Effects};
 use tombolo_types::{ModuleId, Scope};
 
@@ -25,7 +27,7 @@ pub(super) enum Observation {
     /// Bytes and the values found there.
     Found(Vec<(usize, u8)>),
     /// A message and its carried bytes; `None` for a whole block, whose bytes are not compared.
-    Sent(Node, Node, Class, Option<Vec<usize>>),
+    Sent(Node, Node, MessageClass, Option<Vec<usize>>),
     /// The final state for each client, and memory's final contents.
     End(Vec<String>, Vec<u8>),
 }
@@ -33,11 +35,11 @@ pub(super) enum Observation {
 struct StepEffects<P: Nodes, B: BlockData> {
     sent: Vec<(Node, P::Message<B>)>,
     answer: Option<Answer<B>>,
-    accesses: Vec<Access<B>>,
+    accesses: Vec<HomeMemoryAccess<B>>,
     is_held: bool,
 }
 
-impl<P: Nodes, B: BlockData> Effects<Of<P>, B> for StepEffects<P, B> {
+impl<P: Nodes, B: BlockData> Effects<ClientHomeTypes<P>, B> for StepEffects<P, B> {
     fn send(&mut self, to: Node, message: P::Message<B>) {
         self.sent.push((to, message));
     }
@@ -46,7 +48,7 @@ impl<P: Nodes, B: BlockData> Effects<Of<P>, B> for StepEffects<P, B> {
         self.answer = Some(answer);
     }
 
-    fn memory(&mut self, access: Access<B>) {
+    fn memory(&mut self, access: HomeMemoryAccess<B>) {
         self.accesses.push(access);
     }
 
@@ -67,7 +69,7 @@ pub(super) struct World<P: Nodes, B: BlockData> {
     protocol: P,
     /// The clients' slots, followed by the home's slot.
     slots: Vec<P::Slot<B>>,
-    held: Vec<Option<Request<B>>>,
+    held: Vec<Option<BlockRequest<B>>>,
     memory: B,
     in_flight: VecDeque<InFlight<P::Message<B>>>,
     seen: Vec<Observation>,
@@ -91,7 +93,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
     }
 
     /// Runs a step that must not stall. Returns true if its request is held.
-    fn step(&mut self, at: Node, event: Event<P::Message<B>, B>) -> bool {
+    fn step(&mut self, at: Node, event: BlockEvent<P::Message<B>, B>) -> bool {
         let index = self.index(at);
         let mut done = StepEffects { sent: Vec::new(), answer: None, accesses: Vec::new(), is_held: false };
         let result = self.protocol.step::<B>(at, &mut self.slots[index], event, &mut done);
@@ -111,11 +113,11 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         }
         for access in done.accesses {
             match access {
-                Access::Read => {
-                    self.step(at, Event::Read(self.memory.clone()));
+                HomeMemoryAccess::Read => {
+                    self.step(at, BlockEvent::Read(self.memory.clone()));
                 }
-                Access::Write { set, data } => self.memory.merge(&data, &set),
-                Access::WriteAll { .. } => panic!("no broken rule is here"),
+                HomeMemoryAccess::Write { set, data } => self.memory.merge(&data, &set),
+                HomeMemoryAccess::WriteAll { .. } => panic!("no broken rule is here"),
             }
         }
         done.is_held
@@ -126,18 +128,18 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
     }
 
     /// An event that the client accepts immediately and without sending messages.
-    pub(super) fn at_client(&mut self, client: usize, event: Event<P::Message<B>, B>) {
+    pub(super) fn at_client(&mut self, client: usize, event: BlockEvent<P::Message<B>, B>) {
         assert!(!self.step(self::client(client), event) && self.in_flight.is_empty());
     }
 
-    fn begin(&mut self, client: usize, request: Request<B>) {
-        if self.step(self::client(client), Event::Asked(request.clone())) {
+    fn begin(&mut self, client: usize, request: BlockRequest<B>) {
+        if self.step(self::client(client), BlockEvent::Request(request.clone())) {
             self.held[client] = Some(request);
         }
     }
 
     /// Runs a request to completion.
-    pub(super) fn ask(&mut self, client: usize, request: Request<B>) {
+    pub(super) fn ask(&mut self, client: usize, request: BlockRequest<B>) {
         self.begin(client, request);
         while self.deliver(0) {}
     }
@@ -150,7 +152,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         };
         let can_arrive = |&at: &usize| {
             let own = channel(at);
-            let waits = own.2 == Class::Request && self.is_busy(own.1);
+            let waits = own.2 == MessageClass::Request && self.is_busy(own.1);
             !waits && (0..at).all(|earlier| channel(earlier) != own)
         };
         (0..self.in_flight.len()).filter(can_arrive).collect()
@@ -165,7 +167,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
         }
         let at = ready[which % ready.len()];
         let InFlight { from, to, message } = self.in_flight.remove(at).expect("it is under way");
-        self.step(to, Event::Told { from, message });
+        self.step(to, BlockEvent::Message { from, message });
         if let Node::Client(id) = to
             && !self.is_busy(to)
             && let Some(request) = self.held[usize::from(id.0)].take()
@@ -179,7 +181,7 @@ impl<P: Nodes, B: Bytewise> World<P, B> {
     fn end(mut self) -> Vec<Observation> {
         while self.deliver(0) {}
         for client in 0..self.held.len() {
-            self.step(self::client(client), Event::Evict);
+            self.step(self::client(client), BlockEvent::Evict);
             while self.deliver(0) {}
         }
         let states = self.slots.iter().filter_map(|slot| P::state(slot)).map(|state| state.to_string());
@@ -210,16 +212,16 @@ impl Random {
         (0..LINE).filter(|at| bits >> at & 1 != 0).map(|at| line * LINE + at).collect()
     }
 
-    fn event<M, B: Bytewise>(&mut self) -> Event<M, B> {
+    fn event<M, B: Bytewise>(&mut self) -> BlockEvent<M, B> {
         let (bytes, value) = (self.bytes(), self.below(100) as u8);
         let (set, scope) = (B::set(&bytes), [Scope::Cta, Scope::Cta, Scope::Sys][self.below(3)]);
         match self.below(10) {
-            0..3 => Event::Asked(Request::Read { set, scope }),
-            3..6 => Event::Asked(Request::Write { data: B::filled(value).only(&set), set, scope }),
-            6 => Event::Asked(Request::Atomic { set, scope, update: value, returns: true }),
-            7 => Event::EvictAbove(set),
-            8 => Event::Evict,
-            9.. => Event::Merge { all: value % 2 == 0 },
+            0..3 => BlockEvent::Request(BlockRequest::Read { set, scope }),
+            3..6 => BlockEvent::Request(BlockRequest::Write { data: B::filled(value).only(&set), set, scope }),
+            6 => BlockEvent::Request(BlockRequest::Atomic { set, scope, update: value, returns: true }),
+            7 => BlockEvent::EvictAbove(set),
+            8 => BlockEvent::Evict,
+            9.. => BlockEvent::Merge { all: value % 2 == 0 },
         }
     }
 }
@@ -236,12 +238,12 @@ pub(super) fn random_run<P: Nodes, B: Bytewise>(protocol: P, seed: u64) -> Vec<O
     for _ in 0..EVENTS {
         let (at, event) = (random.below(CLIENTS), random.event());
         match event {
-            Event::EvictAbove(_) => {
+            BlockEvent::EvictAbove(_) => {
                 world.step(client(at), event);
             }
             _ if world.is_busy(client(at)) => {}
-            Event::Asked(request) => world.begin(at, request),
-            Event::Evict | Event::Merge { .. } | Event::Told { .. } | Event::Read(_) => {
+            BlockEvent::Request(request) => world.begin(at, request),
+            BlockEvent::Evict | BlockEvent::Merge { .. } | BlockEvent::Message { .. } | BlockEvent::Read(_) => {
                 world.step(client(at), event);
             }
         }

@@ -4,8 +4,8 @@ use crate::kernel::{Kernel, Labelling, accesses, is_race_free};
 use crate::search::{Scenario, SearchResult, search};
 use crate::truth::{Access, Machine, RemoteAccess};
 use tombolo_protocol::elision::{
-    Account, Boundary, BrokenElision, ChipletTable, Elision, Holds, HomeAware, KernelId, Lines, Never, Operations,
-    Packet, TableConfig, User, When,
+    Account, BoundaryOperations, BrokenElision, ChipletTable, Elision, HomeAware, KernelId, LineRange, Never,
+    OperationGranularity, Packet, ReleaseTime, RetainedLines, TableConfig, User,
 };
 use tombolo_types::{Line, ModuleId};
 
@@ -14,7 +14,7 @@ use tombolo_types::{Line, ModuleId};
 pub(crate) enum Kind {
     Chiplet,
     Home,
-    Never(When),
+    Never(ReleaseTime),
 }
 
 /// Any supported elision.
@@ -28,8 +28,8 @@ pub(crate) enum AnyElision {
 impl AnyElision {
     pub(crate) fn new(kind: Kind, config: TableConfig, machine: &Machine, broken: Option<BrokenElision>) -> AnyElision {
         let holds = match machine.reading {
-            RemoteAccess::HomeMemory => Holds::Own,
-            RemoteAccess::Cached => Holds::All,
+            RemoteAccess::HomeMemory => RetainedLines::Own,
+            RemoteAccess::Cached => RetainedLines::All,
         };
         match kind {
             Kind::Chiplet => AnyElision::Chiplet(ChipletTable::new(config, machine.modules, broken)),
@@ -58,15 +58,15 @@ impl AnyElision {
 }
 
 impl Elision for AnyElision {
-    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.inner().launch(packet, why)
     }
 
-    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.inner().finish(kernel, why)
     }
 
-    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
+    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> BoundaryOperations {
         self.inner().end(why)
     }
 }
@@ -96,11 +96,11 @@ pub(crate) fn machine(reading: RemoteAccess, homes: &[u8]) -> Machine {
 }
 
 /// Structures with these line counts, stored back to back.
-pub(crate) fn structures(lengths: &[u64]) -> Vec<Lines> {
+pub(crate) fn structures(lengths: &[u64]) -> Vec<LineRange> {
     let mut next = 0;
     let one = |&length: &u64| {
         next += length;
-        Lines::new(Line(next - length), Line(next))
+        LineRange::new(Line(next - length), Line(next))
     };
     lengths.iter().map(one).collect()
 }
@@ -141,8 +141,8 @@ const TWO: [GrainUse; 5] = [(&[0, 1], &[]), (&[], &[0]), (&[], &[1]), (&[2], &[]
 const TWO_CACHED: [GrainUse; 3] = [(&[0], &[]), (&[], &[1]), (&[], &[2])];
 
 const DEFAULT: TableConfig =
-    TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 };
-const RANGED: TableConfig = TableConfig { operations: Operations::Range, ..DEFAULT };
+    TableConfig { rows: 64, structures: 8, ranges: 1, operations: OperationGranularity::Cache, sharing: 1 };
+const RANGED: TableConfig = TableConfig { operations: OperationGranularity::Range, ..DEFAULT };
 const TIGHT: TableConfig = TableConfig { rows: 1, ..DEFAULT };
 const COARSE: TableConfig = TableConfig { structures: 1, ..DEFAULT };
 
@@ -183,9 +183,9 @@ pub(crate) fn one_stream() -> Vec<Case> {
         case("tight, cached", &p(&[0, 1]), &[1, 1], two_cached.clone(), Exact, (Chiplet, TIGHT)),
         case("coarse", &h(&[0, 0]), &[1, 1], two.clone(), Exact, (Chiplet, COARSE)),
         case("coarse, homes", &h(&[0, 1]), &[1, 1], two, Exact, (Home, COARSE)),
-        case("no elision", &h(&[0, 1]), &[2], one.clone(), Exact, (Never(When::EndThenLaunch), DEFAULT)),
-        case("no elision, launch", &h(&[0, 1]), &[2], one, Exact, (Never(When::Launch), DEFAULT)),
-        case("no elision, cached", &p(&[0, 1]), &[1, 1], two_cached, Exact, (Never(When::Launch), DEFAULT)),
+        case("no elision", &h(&[0, 1]), &[2], one.clone(), Exact, (Never(ReleaseTime::EndThenLaunch), DEFAULT)),
+        case("no elision, launch", &h(&[0, 1]), &[2], one, Exact, (Never(ReleaseTime::Launch), DEFAULT)),
+        case("no elision, cached", &p(&[0, 1]), &[1, 1], two_cached, Exact, (Never(ReleaseTime::Launch), DEFAULT)),
     ];
     cases[5].scenario.machine.store_fetches = true;
     for (name, reading, config) in [
@@ -224,8 +224,8 @@ pub(crate) fn two_streams() -> Vec<Case> {
         ("streams, tight, cached", RemoteAccess::Cached, &[1, 1], Chiplet, TIGHT),
         ("streams, ranged", RemoteAccess::HomeMemory, &[1, 1], Chiplet, RANGED),
         ("streams, unlabelled", RemoteAccess::HomeMemory, &[1, 1], Chiplet, DEFAULT),
-        ("streams, no elision", RemoteAccess::HomeMemory, &[2], Never(When::EndThenLaunch), DEFAULT),
-        ("streams, no elision, launch", RemoteAccess::Cached, &[2], Never(When::Launch), DEFAULT),
+        ("streams, no elision", RemoteAccess::HomeMemory, &[2], Never(ReleaseTime::EndThenLaunch), DEFAULT),
+        ("streams, no elision, launch", RemoteAccess::Cached, &[2], Never(ReleaseTime::Launch), DEFAULT),
     ] {
         let mut machine = machine(reading, &[0, 0]);
         machine.modules = 2;

@@ -3,7 +3,7 @@
 use crate::cases::{Kind, module};
 use crate::directed::{DirectedProgram, R, RW};
 use crate::kernel::Kernel;
-use tombolo_protocol::elision::{BrokenElision, Operations, TableConfig, User, When, Why};
+use tombolo_protocol::elision::{BrokenElision, DecisionReason, OperationGranularity, ReleaseTime, TableConfig, User};
 
 const MODULES: u8 = 4;
 const LINES: u64 = 4;
@@ -30,7 +30,7 @@ fn own_ranges_cost_nothing_until_the_end() {
 
 #[test]
 fn without_elision_every_boundary_costs_all() {
-    for (when, last) in [(When::EndThenLaunch, vec![]), (When::Launch, every())] {
+    for (when, last) in [(ReleaseTime::EndThenLaunch, vec![]), (ReleaseTime::Launch, every())] {
         let mut program = directed(Kind::Never(when));
         let mut flushed = 0;
         for _ in 0..10 {
@@ -142,8 +142,8 @@ fn ranged_operations_leave_other_arrays_alone() {
         assert_eq!(program.run(&[(0, part(1, R))]), (vec![], vec![0]));
         (program.flushed as u64, program.world.dirty(tombolo_types::ModuleId(0)) as u64)
     };
-    assert_eq!(flushed(Operations::Cache), (2 * LINES, 0));
-    assert_eq!(flushed(Operations::Range), (LINES, LINES));
+    assert_eq!(flushed(OperationGranularity::Cache), (2 * LINES, 0));
+    assert_eq!(flushed(OperationGranularity::Range), (LINES, LINES));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn an_array_beyond_the_last_row_evicts_the_least_recently_used_one() {
     assert_eq!(program.elision.rows(), 64);
     assert_eq!(program.run(&[(64, vec![(module(1), R, 0..1)])]), (vec![0], vec![0]));
     assert_eq!(program.elision.rows(), 64);
-    let evicted: Vec<_> = program.accounts.iter().filter(|account| account.flush == Why::Evicted).collect();
+    let evicted: Vec<_> = program.accounts.iter().filter(|account| account.flush == DecisionReason::Evicted).collect();
     assert_eq!(evicted.len(), 1);
     assert_eq!(evicted[0].structure, Some(program.structure(0)));
     assert_eq!(program.run(&[(64, vec![(module(0), R, 0..1)])]), (vec![0], vec![]), "its flush left copies");

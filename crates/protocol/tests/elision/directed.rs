@@ -6,15 +6,16 @@ use crate::search::{Order, perform};
 use crate::truth::{Access, Machine, RemoteAccess, World};
 use std::ops::Range;
 use tombolo_protocol::elision::{
-    Account, Boundary, BrokenElision, Elision, KernelId, Lines, Mode, TableConfig, Use, User,
+    AccessMode, Account, BoundaryOperations, BrokenElision, Elision, KernelId, LineRange, StructureUse, TableConfig,
+    User,
 };
 use tombolo_types::{Line, ModuleId};
 
-pub(crate) const R: Mode = Mode::Read;
-pub(crate) const RW: Mode = Mode::ReadWrite;
+pub(crate) const R: AccessMode = AccessMode::Read;
+pub(crate) const RW: AccessMode = AccessMode::ReadWrite;
 
 /// User, mode, and line range relative to the structure's first line.
-pub(crate) type StructureUse = (User, Mode, Range<u64>);
+pub(crate) type DirectedUse = (User, AccessMode, Range<u64>);
 
 /// Structures with `lines` lines per module, in which each module is home to its own part.
 pub(crate) struct DirectedProgram {
@@ -67,24 +68,24 @@ impl DirectedProgram {
     }
 
     /// A part for each module.
-    pub(crate) fn each(&self, mode: Mode, range: impl Fn(u8) -> Range<u64>) -> Vec<StructureUse> {
+    pub(crate) fn each(&self, mode: AccessMode, range: impl Fn(u8) -> Range<u64>) -> Vec<DirectedUse> {
         (0..self.machine.modules).map(|at| (module(at), mode, range(at))).collect()
     }
 
     /// The whole structure for each module.
-    pub(crate) fn all(&self, mode: Mode) -> Vec<StructureUse> {
+    pub(crate) fn all(&self, mode: AccessMode) -> Vec<DirectedUse> {
         self.each(mode, |_| 0..self.lines)
     }
 
     /// Runs a kernel with the given uses for each structure. R/W labels are written if no other part names the
     /// line, and never read.
-    pub(crate) fn run(&mut self, structures: &[(u64, Vec<StructureUse>)]) -> BoundaryEffect {
+    pub(crate) fn run(&mut self, structures: &[(u64, Vec<DirectedUse>)]) -> BoundaryEffect {
         let kernel = self.kernel(structures);
         self.launch(&kernel)
     }
 
     /// Builds the kernel for these uses.
-    pub(crate) fn kernel(&self, structures: &[(u64, Vec<StructureUse>)]) -> Kernel {
+    pub(crate) fn kernel(&self, structures: &[(u64, Vec<DirectedUse>)]) -> Kernel {
         let labels: Vec<OwnedLabel> = structures.iter().map(|(number, parts)| self.label(*number, parts)).collect();
         let accesses = structures.iter().flat_map(|(number, parts)| self.accesses(*number, parts)).collect();
         Kernel { accesses, labels: Some(labels) }
@@ -112,7 +113,7 @@ impl DirectedProgram {
         done
     }
 
-    fn perform(&mut self, boundary: &Boundary) -> BoundaryEffect {
+    fn perform(&mut self, boundary: &BoundaryOperations) -> BoundaryEffect {
         let dirty = |world: &World| (0..self.machine.modules).map(|at| world.dirty(ModuleId(at))).sum::<usize>();
         let before = dirty(&self.world);
         self.world.perform(&self.machine, boundary, |_| Ok(())).expect("nothing is accessed");
@@ -122,23 +123,24 @@ impl DirectedProgram {
         (invalidated.map(|(at, _)| at.0).collect(), flushed.map(|(at, _)| at.0).collect())
     }
 
-    pub(crate) fn structure(&self, number: u64) -> Lines {
-        Lines::new(Line(number * self.lines), Line((number + 1) * self.lines))
+    pub(crate) fn structure(&self, number: u64) -> LineRange {
+        LineRange::new(Line(number * self.lines), Line((number + 1) * self.lines))
     }
 
-    fn label(&self, number: u64, parts: &[StructureUse]) -> OwnedLabel {
+    fn label(&self, number: u64, parts: &[DirectedUse]) -> OwnedLabel {
         let structure = self.structure(number);
         let lines = |range: &Range<u64>| {
-            Lines::new(Line(structure.first.0 + range.start), Line(structure.first.0 + range.end)).into()
+            LineRange::new(Line(structure.first.0 + range.start), Line(structure.first.0 + range.end)).into()
         };
-        let uses = parts.iter().map(|(user, mode, range)| Use { user: *user, mode: *mode, lines: lines(range) });
+        let uses =
+            parts.iter().map(|(user, mode, range)| StructureUse { user: *user, mode: *mode, lines: lines(range) });
         OwnedLabel { structure, homes: homes(&self.machine, structure), asserted: false, uses: uses.collect() }
     }
 
-    fn accesses(&self, number: u64, parts: &[StructureUse]) -> Vec<Access> {
+    fn accesses(&self, number: u64, parts: &[DirectedUse]) -> Vec<Access> {
         let alone = |user, line| !parts.iter().any(|(other, _, range)| *other != user && range.contains(&line));
         let first = number * self.lines;
-        let of = |(user, mode, range): &StructureUse| {
+        let of = |(user, mode, range): &DirectedUse| {
             let write = *mode == RW;
             let shared = parts.iter().any(|(_, mode, _)| *mode == RW);
             let user = *user;

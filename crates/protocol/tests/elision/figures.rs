@@ -1,9 +1,9 @@
 //! The walk-throughs in CPElide's figures and listings, in the paper's order.
 
 use crate::cases::{Kind, module};
-use crate::directed::{DirectedProgram, R, RW, StructureUse};
-use tombolo_protocol::elision::State::{Dirty, NotPresent, Stale, Valid};
-use tombolo_protocol::elision::{Mode, State, Why};
+use crate::directed::{DirectedProgram, DirectedUse, R, RW};
+use tombolo_protocol::elision::StructureState::{Dirty, NotPresent, Stale, Valid};
+use tombolo_protocol::elision::{AccessMode, DecisionReason, StructureState};
 
 const NOTHING: (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
 
@@ -12,12 +12,12 @@ fn two_chiplets() -> DirectedProgram {
     DirectedProgram::new(Kind::Chiplet, 2, 3, 4)
 }
 
-fn on(at: u8, mode: Mode) -> Vec<StructureUse> {
+fn on(at: u8, mode: AccessMode) -> Vec<DirectedUse> {
     vec![(module(at), mode, 0..4)]
 }
 
 /// An array's state on a chiplet before and after the last launch.
-fn states(program: &DirectedProgram, structure: u64, chiplet: u8) -> (State, State) {
+fn states(program: &DirectedProgram, structure: u64, chiplet: u8) -> (StructureState, StructureState) {
     let of = |structure| Some(program.structure(structure));
     let account =
         program.accounts.iter().find(|account| account.structure == of(structure) && account.module.0 == chiplet);
@@ -74,7 +74,7 @@ fn figure_6_dirty_stays_on_accesses_of_its_own() {
         assert_eq!(program.run(&[(0, on(0, mode))]), NOTHING);
         assert_eq!(states(&program, 0, 0), (Dirty, Dirty));
         let elided = program.accounts.iter().find(|account| account.before == Dirty).expect("there is a row");
-        assert_eq!((elided.invalidate, elided.flush), (Why::Current, Why::NotShared));
+        assert_eq!((elided.invalidate, elided.flush), (DecisionReason::Current, DecisionReason::NotShared));
     }
 }
 

@@ -1,16 +1,18 @@
 //! Kernels as performed by the reference machine, and labels derived from their accesses.
 
 use crate::truth::{Access, Machine};
-use tombolo_protocol::elision::{KernelId, Label, LineSet, Lines, Mode, ModuleSet, Packet, Use, User};
+use tombolo_protocol::elision::{
+    AccessMode, KernelId, Label, LineRange, LineSet, ModuleSet, Packet, StructureUse, User,
+};
 use tombolo_types::{Line, ModuleId};
 
 /// The labels for a structure.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnedLabel {
-    pub(crate) structure: Lines,
+    pub(crate) structure: LineRange,
     pub(crate) homes: Vec<LineSet>,
     pub(crate) asserted: bool,
-    pub(crate) uses: Vec<Use>,
+    pub(crate) uses: Vec<StructureUse>,
 }
 
 /// The derivation of labels from accesses.
@@ -36,7 +38,7 @@ impl Kernel {
     /// Creates a kernel with truthful labels.
     pub(crate) fn labelled(
         machine: &Machine,
-        structures: &[Lines],
+        structures: &[LineRange],
         accesses: Vec<Access>,
         labelling: Labelling,
     ) -> Kernel {
@@ -47,7 +49,7 @@ impl Kernel {
     /// The modules it runs on.
     pub(crate) fn on(&self) -> ModuleSet {
         self.accesses.iter().fold(ModuleSet::NONE, |on, access| match access.user {
-            User::Module(module) => on.and(ModuleSet::only(module)),
+            User::Module(module) => on.union(ModuleSet::only(module)),
             User::Host => on,
         })
     }
@@ -55,7 +57,7 @@ impl Kernel {
     /// Passes the packet for the kernel's launch to `then`.
     pub(crate) fn with_packet<T>(&self, kernel: KernelId, then: impl FnOnce(&Packet<'_>) -> T) -> T {
         let labels: Option<Vec<Label<'_>>> = self.labels.as_ref().map(|labels| labels.iter().map(of).collect());
-        then(&Packet { kernel, on: self.on(), labels: labels.as_deref() })
+        then(&Packet { kernel, modules: self.on(), labels: labels.as_deref() })
     }
 
     /// True if either kernel writes a grain that the other kernel accesses.
@@ -77,30 +79,30 @@ fn of(label: &OwnedLabel) -> Label<'_> {
     Label { structure: label.structure, homes: &label.homes, asserted: label.asserted, uses: &label.uses }
 }
 
-fn label(machine: &Machine, structure: Lines, accesses: &[Access], labelling: Labelling) -> Option<OwnedLabel> {
+fn label(machine: &Machine, structure: LineRange, accesses: &[Access], labelling: Labelling) -> Option<OwnedLabel> {
     let inside = |access: &&Access| machine.lines(access.grain).overlaps(structure);
     let users: std::collections::BTreeSet<User> = accesses.iter().filter(inside).map(|access| access.user).collect();
     let written = accesses.iter().filter(inside).any(|access| access.write);
     let uses = users.iter().map(|&user| {
         let own = || accesses.iter().filter(inside).filter(move |access| access.user == user);
         let writes = own().any(|access| access.write);
-        let mode = |writes: bool| if writes { Mode::ReadWrite } else { Mode::Read };
+        let mode = |writes: bool| if writes { AccessMode::ReadWrite } else { AccessMode::Read };
         let lines = || own().map(|access| machine.lines(access.grain)).collect();
         match labelling {
-            Labelling::Modes => Use { user, mode: mode(written), lines: structure.into() },
-            Labelling::Exact => Use { user, mode: mode(writes), lines: lines() },
-            Labelling::OneMode => Use { user, mode: mode(written), lines: lines() },
+            Labelling::Modes => StructureUse { user, mode: mode(written), lines: structure.into() },
+            Labelling::Exact => StructureUse { user, mode: mode(writes), lines: lines() },
+            Labelling::OneMode => StructureUse { user, mode: mode(written), lines: lines() },
         }
     });
-    let uses: Vec<Use> = uses.collect();
+    let uses: Vec<StructureUse> = uses.collect();
     (!uses.is_empty()).then(|| OwnedLabel { structure, homes: homes(machine, structure), asserted: false, uses })
 }
 
 /// A structure's lines, grouped by their home module.
-pub(crate) fn homes(machine: &Machine, structure: Lines) -> Vec<LineSet> {
+pub(crate) fn homes(machine: &Machine, structure: LineRange) -> Vec<LineSet> {
     let at = |module| {
         let lines = (structure.first.0..structure.end.0).filter(|&line| machine.homes[line as usize] == module);
-        lines.map(|line| Lines::new(Line(line), Line(line + 1))).collect()
+        lines.map(|line| LineRange::new(Line(line), Line(line + 1))).collect()
     };
     (0..machine.modules).map(ModuleId).map(at).collect()
 }

@@ -6,7 +6,8 @@ use crate::kernel::{Kernel, Labelling, OwnedLabel, is_race_free};
 use crate::search::{Order, ends, perform};
 use crate::truth::{Access, Machine, RemoteAccess, Violation, World};
 use tombolo_protocol::elision::{
-    Account, Boundary, BrokenElision, Elision, KernelId, Lines, Mode, Operations, TableConfig, Use, User, When,
+    AccessMode, Account, BoundaryOperations, BrokenElision, Elision, KernelId, LineRange, OperationGranularity,
+    ReleaseTime, StructureUse, TableConfig, User,
 };
 use tombolo_types::{Line, ModuleId};
 
@@ -51,7 +52,7 @@ struct Counts {
 struct RandomProgram {
     dice: RandomSource,
     machine: Machine,
-    structures: Vec<Lines>,
+    structures: Vec<LineRange>,
     /// Percentage of structures used by a kernel.
     used: usize,
 }
@@ -64,7 +65,7 @@ impl RandomProgram {
         let mut next = 0;
         for _ in 0..dice.from(1, 9) {
             let length = dice.from(1, 4) as u64;
-            structures.push(Lines::new(Line(next), Line(next + length)));
+            structures.push(LineRange::new(Line(next), Line(next + length)));
             // Some structures are contiguous.
             next += length + dice.from(0, 2) as u64;
         }
@@ -80,7 +81,7 @@ impl RandomProgram {
             rows: self.dice.pick(&[1, 2, 3, 4, 8, 64]),
             structures: self.dice.pick(&[1, 2, 3, 8]),
             ranges: self.dice.pick(&[1, 1, 2, 4]),
-            operations: self.dice.pick(&[Operations::Cache, Operations::Range]),
+            operations: self.dice.pick(&[OperationGranularity::Cache, OperationGranularity::Range]),
             sharing: 1,
         }
     }
@@ -124,20 +125,20 @@ impl RandomProgram {
         let structure = label.structure;
         let some = |dice: &mut RandomSource| {
             let first = structure.first.0 + dice.from(0, (structure.end.0 - structure.first.0) as usize - 1) as u64;
-            Lines::new(Line(first), Line(first + 1)).into()
+            LineRange::new(Line(first), Line(first + 1)).into()
         };
         for used in &mut label.uses {
             if dice.percent(15) {
                 used.lines.add(&some(dice));
             }
             if dice.percent(10) {
-                used.mode = Mode::ReadWrite;
+                used.mode = AccessMode::ReadWrite;
             }
         }
         if dice.percent(10) {
             let user = User::Module(ModuleId(dice.from(0, usize::from(self.machine.modules) - 1) as u8));
             if label.uses.iter().all(|used| used.user != user) {
-                label.uses.push(Use { user, mode: Mode::Read, lines: some(dice) });
+                label.uses.push(StructureUse { user, mode: AccessMode::Read, lines: some(dice) });
             }
         }
     }
@@ -213,7 +214,7 @@ fn run(seed: u64, how: RunOptions) -> Result<Counts, Violation> {
 }
 
 /// True if each operation has a reason, and each reason an operation.
-fn is_accounted_for(boundary: &Boundary, accounts: &[Account]) -> bool {
+fn is_accounted_for(boundary: &BoundaryOperations, accounts: &[Account]) -> bool {
     boundary.iter().all(|(module, operation)| {
         let mut said = (false, false);
         for account in accounts.iter().filter(|account| account.module == module) {
@@ -265,8 +266,8 @@ const EVERY: [(RemoteAccess, Kind); 5] = [
     (RemoteAccess::HomeMemory, Kind::Chiplet),
     (RemoteAccess::Cached, Kind::Chiplet),
     (RemoteAccess::HomeMemory, Kind::Home),
-    (RemoteAccess::HomeMemory, Kind::Never(When::EndThenLaunch)),
-    (RemoteAccess::Cached, Kind::Never(When::Launch)),
+    (RemoteAccess::HomeMemory, Kind::Never(ReleaseTime::EndThenLaunch)),
+    (RemoteAccess::Cached, Kind::Never(ReleaseTime::Launch)),
 ];
 
 /// The first failing program among the first `programs` seeds.
@@ -317,7 +318,7 @@ fn a_table_does_less_than_none_and_one_that_knows_homes_less_again() {
             done: sum.done + one.done,
         })
     };
-    let (never, chiplet, home) = (total(Kind::Never(When::Launch)), total(Kind::Chiplet), total(Kind::Home));
+    let (never, chiplet, home) = (total(Kind::Never(ReleaseTime::Launch)), total(Kind::Chiplet), total(Kind::Home));
     println!("never {never:?}, chiplet {chiplet:?}, home {home:?}");
     assert!(never.launches == chiplet.launches && chiplet.launches == home.launches);
     assert!(never.done > chiplet.done && chiplet.done > home.done);

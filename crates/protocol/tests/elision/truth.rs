@@ -4,7 +4,9 @@
 //! last. An outdated copy becomes current again only by replacement. A world is therefore finite, and a search can
 //! visit all states.
 
-use tombolo_protocol::elision::{Boundary, Extent, InvalidationTurn, Lines, ModuleSet, Operation, User};
+use tombolo_protocol::elision::{
+    BoundaryOperations, Extent, InvalidationTurn, L2Operation, LineRange, ModuleSet, User,
+};
 use tombolo_types::{Line, ModuleId};
 
 /// The location that serves a remote access, and the L2's possible contents.
@@ -166,7 +168,7 @@ impl World {
     pub(crate) fn perform(
         &mut self,
         machine: &Machine,
-        boundary: &Boundary,
+        boundary: &BoundaryOperations,
         mut between: impl FnMut(&mut World) -> Result<(), Violation>,
     ) -> Result<(), Violation> {
         self.invalidate(machine, boundary, InvalidationTurn::BeforeFlushes);
@@ -180,8 +182,9 @@ impl World {
         Ok(())
     }
 
-    fn invalidate(&mut self, machine: &Machine, boundary: &Boundary, turn: InvalidationTurn) {
-        for (module, Operation { invalidate, .. }) in boundary.iter().filter(|(_, operation)| operation.turn == turn) {
+    fn invalidate(&mut self, machine: &Machine, boundary: &BoundaryOperations, turn: InvalidationTurn) {
+        for (module, L2Operation { invalidate, .. }) in boundary.iter().filter(|(_, operation)| operation.turn == turn)
+        {
             for grain in machine.reached(invalidate.as_ref()) {
                 let copy = &mut self.copies[index(module)][grain];
                 *copy = match *copy {
@@ -231,13 +234,13 @@ impl World {
                 && machine.caches(module, grain)
                 && self.copies[index(module)][grain] == (GrainCopy::Clean { current: false })
             {
-                invalidate = invalidate.and(ModuleSet::only(module));
+                invalidate = invalidate.union(ModuleSet::only(module));
             }
             for module in (0..machine.modules).map(ModuleId).filter(|&module| user != User::Module(module)) {
                 let serves =
                     user != User::Host && machine.reading == RemoteAccess::Cached && machine.home(grain) == module;
                 if self.copies[index(module)][grain] == GrainCopy::Dirty && !serves {
-                    flush = flush.and(ModuleSet::only(module));
+                    flush = flush.union(ModuleSet::only(module));
                 }
             }
         }
@@ -275,9 +278,9 @@ impl Machine {
     }
 
     /// The line that holds a grain.
-    pub(crate) fn lines(&self, grain: usize) -> Lines {
+    pub(crate) fn lines(&self, grain: usize) -> LineRange {
         let line = (grain / self.grains) as u64;
-        Lines::new(Line(line), Line(line + 1))
+        LineRange::new(Line(line), Line(line + 1))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Labels that omit an access lead to detected stale reads.
 
 use crate::cases::{Kind, module};
-use crate::directed::{DirectedProgram, R, RW, StructureUse};
+use crate::directed::{DirectedProgram, DirectedUse, R, RW};
 use crate::kernel::Kernel;
 use crate::search::{Order, perform};
 use crate::truth::Violation;
@@ -12,8 +12,8 @@ const LINES: u64 = 4;
 
 /// A kernel's actual accesses, and its labels.
 struct Launch {
-    truth: Vec<(u64, Vec<StructureUse>)>,
-    labels: Vec<(u64, Vec<StructureUse>)>,
+    truth: Vec<(u64, Vec<DirectedUse>)>,
+    labels: Vec<(u64, Vec<DirectedUse>)>,
     asserted: bool,
 }
 

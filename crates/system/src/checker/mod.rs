@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tombolo_model::kernel_slot::{KernelSlot, entry};
 use tombolo_model::message::Flag;
-use tombolo_model::watch::{WarpSlot, Watch};
+use tombolo_model::value_probe::{ValueProbe, WarpSlot};
 use tombolo_types::{ArrayInfo, Line, LineSize, Mask, ModuleId, Ps, Scope};
 use vector_clock::{Moment, VectorClock};
 use verdict::Mismatch;
@@ -333,7 +333,7 @@ impl Checker {
     }
 }
 
-impl Watch<Versions> for std::sync::Arc<Checker> {
+impl ValueProbe<Versions> for std::sync::Arc<Checker> {
     fn kernel(&self, launch: u32, slot: KernelSlot) {
         let state = &mut *self.state();
         if entry(&mut state.launches, slot).replace(launch) == Some(launch) {
@@ -390,7 +390,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         }
     }
 
-    fn found(&self, slot: WarpSlot, result: u8, flag: Flag) {
+    fn flag_found(&self, slot: WarpSlot, result: u8, flag: Flag) {
         let state = &mut *self.state();
         let Some(warp) = state.warps.get_mut(&slot) else { return };
         if let Some(released) = state.flags.get(&flag).and_then(|left| left.released.as_ref()) {

@@ -33,7 +33,7 @@ impl Run {
     }
 
     fn store(&self, slot: u8, flag: Flag) -> Versions {
-        Watch::store(&self.0, warp(slot), LINE, Mask::ALL, flag)
+        ValueProbe::store(&self.0, warp(slot), LINE, Mask::ALL, flag)
     }
 
     fn returns(&self, slot: u8, line: Line, data: Versions) {
@@ -41,7 +41,7 @@ impl Run {
     }
 
     fn load(&self, slot: u8, line: Line, data: Versions) {
-        Watch::load(&self.0, warp(slot), 0);
+        ValueProbe::load(&self.0, warp(slot), 0);
         self.returns(slot, line, data);
     }
 
@@ -57,7 +57,7 @@ fn warp(slot: u8) -> WarpSlot {
 #[test]
 fn a_load_does_not_return_a_later_store_of_its_own_warp() {
     let run = Run::new();
-    Watch::load(&run.0, warp(0), 0);
+    ValueProbe::load(&run.0, warp(0), 0);
     let later = run.store(0, Flag::NONE);
     run.returns(0, LINE, later);
     assert_eq!(run.kinds(), [ViolationKind::Future]);
@@ -66,7 +66,7 @@ fn a_load_does_not_return_a_later_store_of_its_own_warp() {
 #[test]
 fn a_load_does_not_return_a_store_that_synchronisation_puts_after_it() {
     let run = Run::new();
-    Watch::load(&run.0, warp(0), 0);
+    ValueProbe::load(&run.0, warp(0), 0);
     run.0.barrier(warp(0), 0b11);
     let later = run.store(1, Flag::NONE);
     run.returns(0, LINE, later);
@@ -76,7 +76,7 @@ fn a_load_does_not_return_a_store_that_synchronisation_puts_after_it() {
 #[test]
 fn a_load_that_races_with_a_store_may_return_it() {
     let run = Run::new();
-    Watch::load(&run.0, warp(0), 0);
+    ValueProbe::load(&run.0, warp(0), 0);
     let racing = run.store(1, Flag::NONE);
     run.returns(0, LINE, racing);
     assert_eq!(run.kinds(), []);
@@ -100,7 +100,7 @@ fn a_poll_that_passes_returns_its_flags_store_or_a_later_one() {
         let before = run.store(1, Flag::NONE);
         let flagged = run.store(1, FLAG);
         run.load(0, LINE, if older { before } else { flagged });
-        run.0.found(warp(0), 0, FLAG);
+        run.0.flag_found(warp(0), 0, FLAG);
         assert_eq!(run.kinds(), expected);
     }
 }

@@ -1,8 +1,8 @@
 //! Line contents for the checker: each grain carries the number of its last store.
 
 use std::sync::Arc;
-use tombolo_model::latency::{Kept, Noted};
-use tombolo_model::watch::Contents;
+use tombolo_model::latency::{NoteValue, StoredNote};
+use tombolo_model::value_probe::Contents;
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
 
@@ -45,9 +45,9 @@ impl Data for Versions {
 }
 
 impl Contents for Versions {
-    type Watch = Option<Arc<super::Checker>>;
+    type Probe = Option<Arc<super::Checker>>;
     const FOLLOWS: bool = true;
-    type Note<T: Noted> = Kept<T>;
+    type Note<T: NoteValue> = StoredNote<T>;
 
     fn exchange(self, mask: Mask) -> Version {
         self.grains(mask).next().map_or_else(Version::default, |(_, version)| version)

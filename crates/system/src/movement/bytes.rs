@@ -1,24 +1,24 @@
 //! Byte sets: lines, each with a mask if only some bytes in the line belong to the set.
 
 use tombolo_model::boundaries::reaches;
-use tombolo_model::schedule::Written;
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_model::schedule::WrittenBytes;
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::{Line, Mask};
 
 /// Lines with every byte in `bytes`.
-pub(super) fn whole(bytes: &Written) -> LineSet {
-    let partly = bytes.partly.keys().map(|&line| Lines::new(line, Line(line.0 + 1))).collect();
+pub(super) fn whole(bytes: &WrittenBytes) -> LineSet {
+    let partly = bytes.partly.keys().map(|&line| LineRange::new(line, Line(line.0 + 1))).collect();
     bytes.lines.without(&partly)
 }
 
 /// Adds whole lines.
-pub(super) fn add_lines(bytes: &mut Written, lines: &LineSet) {
+pub(super) fn add_lines(bytes: &mut WrittenBytes, lines: &LineSet) {
     bytes.lines.add(lines);
     bytes.partly.retain(|&line, _| !reaches(Some(lines), line));
 }
 
 /// Adds bytes.
-pub(super) fn add(bytes: &mut Written, more: &Written) {
+pub(super) fn add(bytes: &mut WrittenBytes, more: &WrittenBytes) {
     let masks = more.partly.iter().map(|(&line, &mask)| (line, mask | bytes.mask(line)));
     let masks: Vec<_> = masks.collect();
     add_lines(bytes, &whole(more));
@@ -34,17 +34,17 @@ pub(super) fn add(bytes: &mut Written, more: &Written) {
 /// Bytes to remove from sets, prepared once for many removals.
 pub(super) struct RemovedBytes {
     whole: LineSet,
-    bytes: Written,
+    bytes: WrittenBytes,
 }
 
 impl RemovedBytes {
-    pub(super) fn new(bytes: Written) -> RemovedBytes {
+    pub(super) fn new(bytes: WrittenBytes) -> RemovedBytes {
         RemovedBytes { whole: whole(&bytes), bytes }
     }
 
     /// Removes the bytes from `from`.
-    pub(super) fn remove_from(&self, from: &mut Written) {
-        let mut emptied: Vec<Lines> = Vec::new();
+    pub(super) fn remove_from(&self, from: &mut WrittenBytes) {
+        let mut emptied: Vec<LineRange> = Vec::new();
         for (&line, &mask) in &self.bytes.partly {
             let left = from.mask(line) & !mask;
             if !reaches(Some(&from.lines), line) {
@@ -52,7 +52,7 @@ impl RemovedBytes {
             }
             if left.is_empty() {
                 from.partly.remove(&line);
-                emptied.push(Lines::new(line, Line(line.0 + 1)));
+                emptied.push(LineRange::new(line, Line(line.0 + 1)));
             } else {
                 from.partly.insert(line, left);
             }
@@ -66,10 +66,10 @@ impl RemovedBytes {
 }
 
 /// Lines with at least one byte in both sets.
-pub(super) fn common(one: &Written, other: &Written) -> LineSet {
+pub(super) fn common(one: &WrittenBytes, other: &WrittenBytes) -> LineSet {
     let lines = one.lines.intersection(&other.lines);
     let partly = one.partly.keys().chain(other.partly.keys()).copied();
     let apart = partly.filter(|&line| !one.mask(line).overlaps(other.mask(line)));
-    let apart: LineSet = apart.map(|line| Lines::new(line, Line(line.0 + 1))).collect();
+    let apart: LineSet = apart.map(|line| LineRange::new(line, Line(line.0 + 1))).collect();
     if apart.is_empty() { lines } else { lines.without(&apart) }
 }

@@ -3,8 +3,8 @@
 //!
 //! | copied | ranges for a sender and a target, one call each |
 //! | --- | --- |
-//! | [`Copied::Hull`] | in each array, from the first to the last line that the sender wrote in the kernel |
-//! | [`Copied::Needed`] | ranges that the target reads later, before any user writes these bytes again; two ranges in one array or run are joined if carrying the gap takes less time than a call ([`Movement::with_joining_distance`]) |
+//! | [`CopyContents::Hull`] | in each array, from the first to the last line that the sender wrote in the kernel |
+//! | [`CopyContents::Needed`] | ranges that the target reads later, before any user writes these bytes again; two ranges in one array or run are joined if carrying the gap takes less time than a call ([`Movement::with_joining_distance`]) |
 //!
 //! For lines outside every array, runs of pages are treated like arrays. A sender serves all targets in turn, starting
 //! with the next module, so that each sender begins with a different target. Data that no remote module reads stays at
@@ -15,32 +15,37 @@ use super::{ModuleMovement, Movement, bytes};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tombolo_design::placement::Copied;
-use tombolo_model::schedule::{Around, PeerCopy, Schedule};
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_design::placement::CopyContents;
+use tombolo_model::schedule::{CommandTasks, PeerCopy, Schedule};
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::ModuleId;
 use tombolo_types::stream::{Command, Program};
 
 impl Movement {
     /// Builds the copies after each launch in `program`, with notes for the record.
-    pub fn copies(&self, program: &dyn Program, copied: Copied) -> (Schedule, Vec<String>) {
+    pub fn copies(&self, program: &dyn Program, copied: CopyContents) -> (Schedule, Vec<String>) {
         let arrays = array_lines(program);
         let mut made = CopyList::default();
         let around = match copied {
-            Copied::Hull => self.hull_copies(program, &arrays, &mut made),
-            Copied::Needed => self.needed_copies(program, &arrays, &mut made),
-            Copied::Nothing => return (Schedule::default(), Vec::new()),
+            CopyContents::Hull => self.hull_copies(program, &arrays, &mut made),
+            CopyContents::Needed => self.needed_copies(program, &arrays, &mut made),
+            CopyContents::Nothing => return (Schedule::default(), Vec::new()),
         };
         let mut notes = match copied {
-            Copied::Hull => self.hull_notes(program, &arrays),
-            Copied::Needed | Copied::Nothing => Vec::new(),
+            CopyContents::Hull => self.hull_notes(program, &arrays),
+            CopyContents::Needed | CopyContents::Nothing => Vec::new(),
         };
         notes.extend(self.race_notes(program, &arrays));
         notes.extend(host_note(program));
-        (Schedule { around, copies: made.copies, overlaps: false }, notes)
+        (Schedule { tasks: around, copies: made.copies, overlaps: false }, notes)
     }
 
-    fn hull_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut CopyList) -> Vec<Around> {
+    fn hull_copies(
+        &self,
+        program: &dyn Program,
+        arrays: &[Option<LineRange>],
+        made: &mut CopyList,
+    ) -> Vec<CommandTasks> {
         let mut calls: Vec<Option<Vec<u32>>> = vec![None; self.kernels.len()];
         let mut behind = |kernel: u32| {
             let calls = calls[kernel as usize].get_or_insert_with(|| {
@@ -49,18 +54,23 @@ impl Movement {
                 let lines = |from: usize, _: usize| hulls[from].iter().map(|(_, lines)| *lines).collect();
                 made.calls(kernel, modules, lines)
             });
-            Around { copies: calls.clone(), ..Around::default() }
+            CommandTasks { copies: calls.clone(), ..CommandTasks::default() }
         };
         let around = program.commands().iter().map(|command| match *command {
             Command::Launch { kernel, on, .. } => behind(self.number(kernel, on)),
-            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => CommandTasks::default(),
         });
         around.collect()
     }
 
-    fn needed_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut CopyList) -> Vec<Around> {
+    fn needed_copies(
+        &self,
+        program: &dyn Program,
+        arrays: &[Option<LineRange>],
+        made: &mut CopyList,
+    ) -> Vec<CommandTasks> {
         let mut needs = NeededBytes::new(self, program);
-        let mut around: Vec<Around> = Vec::new();
+        let mut around: Vec<CommandTasks> = Vec::new();
         for command in program.commands().iter().rev() {
             let copies = match *command {
                 Command::Launch { kernel, on, .. } => {
@@ -70,7 +80,7 @@ impl Movement {
                 }
                 Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Vec::new(),
             };
-            around.push(Around { copies, ..Around::default() });
+            around.push(CommandTasks { copies, ..CommandTasks::default() });
             needs.before(command);
         }
         around.reverse();
@@ -78,8 +88,8 @@ impl Movement {
     }
 
     /// Joins neighbouring ranges within an array, or within a run of pages, if the gap in between is small.
-    fn joined(&self, lines: &LineSet, arrays: &[Option<Lines>]) -> Vec<Lines> {
-        let of_one = |one: Lines, next: Lines| {
+    fn joined(&self, lines: &LineSet, arrays: &[Option<LineRange>]) -> Vec<LineRange> {
+        let of_one = |one: LineRange, next: LineRange| {
             let both = one.hull(next);
             let mut touched = arrays.iter().flatten().filter(|array| array.overlaps(both));
             match touched.next() {
@@ -93,7 +103,7 @@ impl Movement {
 
     /// The smallest range per array that covers a module's writes in one kernel; `None` marks lines outside every
     /// array.
-    pub(super) fn hulls(&self, module: &ModuleMovement, arrays: &[Option<Lines>]) -> Vec<(Option<u32>, Lines)> {
+    pub(super) fn hulls(&self, module: &ModuleMovement, arrays: &[Option<LineRange>]) -> Vec<(Option<u32>, LineRange)> {
         let written = &module.written.lines;
         let mut hulls = Vec::new();
         for (array, lines) in (0..).zip(arrays) {
@@ -112,7 +122,7 @@ impl Movement {
     }
 
     /// Notes on arrays for which one module's copied range overlaps another module's.
-    fn hull_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
+    fn hull_notes(&self, program: &dyn Program, arrays: &[Option<LineRange>]) -> Vec<String> {
         let mut overlapping = AffectedModules::default();
         for modules in &self.kernels {
             let hulls: Vec<_> = modules.iter().map(|module| self.hulls(module, arrays)).collect();
@@ -128,7 +138,7 @@ impl Movement {
     }
 
     /// Notes on arrays with bytes written by two modules in a single kernel.
-    fn race_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
+    fn race_notes(&self, program: &dyn Program, arrays: &[Option<LineRange>]) -> Vec<String> {
         let mut same = AffectedModules::default();
         for modules in &self.kernels {
             for (one, other) in pairs(modules.len()) {
@@ -144,7 +154,7 @@ impl Movement {
 #[derive(Default)]
 struct CopyList {
     copies: Vec<PeerCopy>,
-    known: FxHashMap<(u32, ModuleId, ModuleId, Lines), u32>,
+    known: FxHashMap<(u32, ModuleId, ModuleId, LineRange), u32>,
 }
 
 impl CopyList {
@@ -153,7 +163,7 @@ impl CopyList {
         &mut self,
         kernel: u32,
         modules: &[ModuleMovement],
-        mut lines: impl FnMut(usize, usize) -> Vec<Lines>,
+        mut lines: impl FnMut(usize, usize) -> Vec<LineRange>,
     ) -> Vec<u32> {
         let mut calls = Vec::new();
         for (from, sender) in modules.iter().enumerate() {
@@ -179,9 +189,9 @@ impl CopyList {
 }
 
 /// Lines in each array of the program; `None` if the array is empty.
-pub(crate) fn array_lines(program: &dyn Program) -> Vec<Option<Lines>> {
+pub(crate) fn array_lines(program: &dyn Program) -> Vec<Option<LineRange>> {
     let lines = program.arrays().iter().map(|array| array.lines(program.line_size()));
-    lines.map(|lines| (!lines.is_empty()).then(|| Lines::new(lines.start, lines.end))).collect()
+    lines.map(|lines| (!lines.is_empty()).then(|| LineRange::new(lines.start, lines.end))).collect()
 }
 
 fn pairs(modules: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -197,7 +207,7 @@ impl AffectedModules {
         self.0.entry(array).or_default().extend([one, other]);
     }
 
-    fn add_lines(&mut self, lines: &LineSet, arrays: &[Option<Lines>], one: usize, other: usize) {
+    fn add_lines(&mut self, lines: &LineSet, arrays: &[Option<LineRange>], one: usize, other: usize) {
         let mut inside = LineSet::default();
         for (array, range) in (0..).zip(arrays) {
             let Some(range) = range.filter(|range| lines.overlaps(&(*range).into())) else { continue };

@@ -8,7 +8,7 @@ use super::copies::array_lines;
 use super::needed::NeededBytes;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::ModuleId;
 use tombolo_types::stream::{Command, Program};
 
@@ -31,7 +31,7 @@ impl Movement {
     pub fn exchanges(&self, program: &dyn Program) -> Vec<ArrayTraffic> {
         let arrays = array_lines(program);
         let named = (0..).zip(&arrays).filter_map(|(array, lines)| lines.map(|lines| (array, lines)));
-        let named: Vec<(u32, Lines)> = named.collect();
+        let named: Vec<(u32, LineRange)> = named.collect();
         let mut needs = NeededBytes::new(self, program);
         let mut bytes = BTreeMap::<(Option<u32>, ModuleId, ModuleId), u64>::new();
         // Per pair, lines already counted for a later read.
@@ -62,7 +62,7 @@ impl Movement {
 }
 
 /// Number of lines in `lines` for each array with any, and the number outside every array.
-fn by_array(lines: &LineSet, arrays: &[(u32, Lines)]) -> Vec<(Option<u32>, u64)> {
+fn by_array(lines: &LineSet, arrays: &[(u32, LineRange)]) -> Vec<(Option<u32>, u64)> {
     let inside = arrays.iter().map(|(array, range)| (Some(*array), lines.intersection(&(*range).into()).count()));
     let inside: Vec<_> = inside.filter(|(_, count)| *count > 0).collect();
     let elsewhere = lines.count() - inside.iter().map(|(_, count)| count).sum::<u64>();
@@ -74,13 +74,14 @@ mod tests {
     use super::*;
     use crate::directed::{CtaBuilder, DirectedProgram};
     use crate::placement::TouchOrder;
-    use tombolo_design::scheduling::CtaCut;
+    use tombolo_design::scheduling::CtaDistribution;
     use tombolo_types::{Mask, Order};
 
     /// Lines that `kernels` with two CTAs exchange between two modules, by array, writer and reader.
     fn lines(kernels: Vec<Vec<CtaBuilder>>) -> Vec<(Option<u32>, u8, u8, u64)> {
         let program = DirectedProgram::with_arrays(kernels, &[("x", 0..8), ("y", 8..16)]);
-        let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");
+        let movement =
+            Movement::find(&*program, CtaDistribution::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");
         let told = |one: ArrayTraffic| (one.array, one.writer.0, one.reader.0, one.bytes / 128);
         movement.exchanges(&*program).into_iter().map(told).collect()
     }

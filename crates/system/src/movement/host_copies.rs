@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_model::page_table::PageTable;
-use tombolo_model::schedule::{Around, PeerCopy, Schedule, Written};
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_model::schedule::{CommandTasks, PeerCopy, Schedule, WrittenBytes};
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{HostAccessKind, HostPhase, Line, Mask, ModuleId};
 
@@ -42,8 +42,8 @@ enum CopyDirection {
 /// Bytes that the host and kernels have written and not yet copied.
 #[derive(Default)]
 struct PendingWrites {
-    host: Written,
-    kernels: Written,
+    host: WrittenBytes,
+    kernels: WrittenBytes,
 }
 
 impl HostCopier<'_> {
@@ -72,19 +72,19 @@ impl HostCopier<'_> {
                 }
                 Command::Copy { .. } | Command::Barrier => Vec::new(),
             };
-            around.push(Around { ahead, ..Around::default() });
+            around.push(CommandTasks { ahead, ..CommandTasks::default() });
         }
         let ahead = self.before_host(program.results(), &allocations, &mut pending, &mut copies);
-        around.push(Around { ahead, ..Around::default() });
+        around.push(CommandTasks { ahead, ..CommandTasks::default() });
         let notes = if copies.is_empty() { vec![NOTHING_COPIED.to_owned()] } else { Vec::new() };
-        (Schedule { around, copies, overlaps: false }, notes)
+        (Schedule { tasks: around, copies, overlaps: false }, notes)
     }
 
     /// Copies all arrays, in both directions.
     pub(crate) fn everything(&self) -> (Schedule, Vec<String>) {
         let (program, mut copies) = (self.program, Vec::new());
-        let arrays: Vec<Lines> = array_lines(program).into_iter().flatten().collect();
-        let all = Arc::new(Written { lines: arrays.iter().copied().collect(), partly: FxHashMap::default() });
+        let arrays: Vec<LineRange> = array_lines(program).into_iter().flatten().collect();
+        let all = Arc::new(WrittenBytes { lines: arrays.iter().copied().collect(), partly: FxHashMap::default() });
         let ways = [CopyDirection::ToGpus, CopyDirection::ToHost].map(|way| {
             let calls = arrays.iter().flat_map(|lines| self.call(way, *lines, &all, &mut copies));
             calls.collect::<Vec<u32>>()
@@ -93,26 +93,26 @@ impl HostCopier<'_> {
         let mut ahead = |to_gpus: bool| {
             let moves = std::mem::replace(&mut is_on_gpus, to_gpus) != to_gpus;
             let ahead = if moves { ways[usize::from(!to_gpus)].clone() } else { Vec::new() };
-            Around { ahead, ..Around::default() }
+            CommandTasks { ahead, ..CommandTasks::default() }
         };
-        let mut around: Vec<Around> = Vec::new();
+        let mut around: Vec<CommandTasks> = Vec::new();
         for command in program.commands() {
             around.push(match *command {
                 Command::Launch { .. } => ahead(true),
                 Command::Host { phase } if !program.host_phases()[phase as usize].is_empty() => ahead(false),
-                Command::Host { .. } | Command::Copy { .. } | Command::Barrier => Around::default(),
+                Command::Host { .. } | Command::Copy { .. } | Command::Barrier => CommandTasks::default(),
             });
         }
         around.push(ahead(false));
         let notes = if arrays.is_empty() { vec![NO_ARRAYS.to_owned()] } else { Vec::new() };
-        (Schedule { around, copies, overlaps: false }, notes)
+        (Schedule { tasks: around, copies, overlaps: false }, notes)
     }
 
     /// Copies required before the host works.
     fn before_host(
         &self,
         phase: &HostPhase,
-        allocations: &[Lines],
+        allocations: &[LineRange],
         pending: &mut PendingWrites,
         copies: &mut Vec<PeerCopy>,
     ) -> Vec<u32> {
@@ -128,8 +128,8 @@ impl HostCopier<'_> {
     fn carry(
         &self,
         way: CopyDirection,
-        hulls: Vec<Lines>,
-        pending: &mut Written,
+        hulls: Vec<LineRange>,
+        pending: &mut WrittenBytes,
         copies: &mut Vec<PeerCopy>,
     ) -> Vec<u32> {
         if hulls.is_empty() {
@@ -137,15 +137,21 @@ impl HostCopier<'_> {
         }
         let written = Arc::new(pending.clone());
         let calls = hulls.iter().flat_map(|lines| self.call(way, *lines, &written, copies)).collect();
-        let carried = Written { lines: hulls.into_iter().collect(), partly: FxHashMap::default() };
+        let carried = WrittenBytes { lines: hulls.into_iter().collect(), partly: FxHashMap::default() };
         bytes::RemovedBytes::new(carried).remove_from(pending);
         calls
     }
 
     /// Copies for a range: one call for each GPU that holds any part. Kernels never write replicated pages, so that no
     /// replicated page is copied to the host.
-    fn call(&self, way: CopyDirection, lines: Lines, written: &Arc<Written>, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
-        let mut parts: BTreeMap<ModuleId, Vec<Lines>> = BTreeMap::new();
+    fn call(
+        &self,
+        way: CopyDirection,
+        lines: LineRange,
+        written: &Arc<WrittenBytes>,
+        copies: &mut Vec<PeerCopy>,
+    ) -> Vec<u32> {
+        let mut parts: BTreeMap<ModuleId, Vec<LineRange>> = BTreeMap::new();
         let together = self.pages.lines_together();
         let mut first = lines.first;
         while first < lines.end {
@@ -156,7 +162,7 @@ impl HostCopier<'_> {
                 let ranges = parts.entry(gpu).or_default();
                 match ranges.last_mut() {
                     Some(last) if last.end == first => last.end = end,
-                    Some(_) | None => ranges.push(Lines::new(first, end)),
+                    Some(_) | None => ranges.push(LineRange::new(first, end)),
                 }
             }
             first = end;
@@ -173,23 +179,23 @@ impl HostCopier<'_> {
     }
 
     /// The lines in each array; outside every array, runs of touched pages, each from the first to the last line.
-    fn allocations(&self, movement: &Movement) -> Vec<Lines> {
-        let arrays: Vec<Lines> = array_lines(self.program).into_iter().flatten().collect();
+    fn allocations(&self, movement: &Movement) -> Vec<LineRange> {
+        let arrays: Vec<LineRange> = array_lines(self.program).into_iter().flatten().collect();
         let of_kernels = movement.kernels.iter().flatten();
         let of_kernels = of_kernels.flat_map(|one| one.read.ranges().iter().chain(one.written.lines.ranges()));
         let phases = self.program.host_phases().iter().chain([self.program.setup(), self.program.results()]);
         let of_host = phases.flat_map(|phase| phase.accesses(self.program.line_size()));
-        let of_host = of_host.map(|access| Lines::new(access.line, Line(access.line.0 + 1)));
+        let of_host = of_host.map(|access| LineRange::new(access.line, Line(access.line.0 + 1)));
         let touched: LineSet = of_kernels.copied().chain(of_host).collect();
         let elsewhere = touched.without(&arrays.iter().copied().collect());
         let runs = pages_of(&elsewhere, movement.lines_per_page).into_iter();
         let runs = runs.map(|pages| [pages.start, pages.end].map(|page| Line(page * movement.lines_per_page)));
-        let runs = runs.filter_map(|[first, end]| hull(&elsewhere, Lines::new(first, end)));
+        let runs = runs.filter_map(|[first, end]| hull(&elsewhere, LineRange::new(first, end)));
         arrays.iter().copied().chain(runs).collect()
     }
 
     /// For each allocation, the last command that launches a kernel reading any part.
-    fn last_reads(&self, movement: &Movement, kernels: &KernelTotals, allocations: &[Lines]) -> Vec<Option<usize>> {
+    fn last_reads(&self, movement: &Movement, kernels: &KernelTotals, allocations: &[LineRange]) -> Vec<Option<usize>> {
         let mut last_reads = vec![None; allocations.len()];
         for (index, command) in self.program.commands().iter().enumerate() {
             let Command::Launch { kernel, on, .. } = *command else { continue };
@@ -212,13 +218,13 @@ const NOTHING_COPIED: &str =
 const NO_ARRAYS: &str = "the program names no arrays: nothing is allocated, and nothing is copied";
 
 /// Lines read and bytes written by all modules together, indexed by kernel number.
-struct KernelTotals(Vec<(LineSet, Written)>);
+struct KernelTotals(Vec<(LineSet, WrittenBytes)>);
 
 impl KernelTotals {
     fn of(movement: &Movement) -> KernelTotals {
         let total = |modules: &Vec<super::ModuleMovement>| {
             let read = modules.iter().flat_map(|module| module.read.ranges()).copied().collect();
-            let mut written = Written::default();
+            let mut written = WrittenBytes::default();
             modules.iter().for_each(|module| bytes::add(&mut written, &module.written));
             (read, written)
         };
@@ -227,7 +233,7 @@ impl KernelTotals {
 }
 
 /// Records a write by one side: the written bytes become the newest, and the opposite side's copies become outdated.
-fn record_write(own: &mut Written, other: &mut Written, written: &Written) {
+fn record_write(own: &mut WrittenBytes, other: &mut WrittenBytes, written: &WrittenBytes) {
     if written.lines.is_empty() {
         return;
     }
@@ -238,19 +244,19 @@ fn record_write(own: &mut Written, other: &mut Written, written: &Written) {
 }
 
 /// The smallest range that covers all lines from `lines` inside `within`.
-fn hull(lines: &LineSet, within: Lines) -> Option<Lines> {
+fn hull(lines: &LineSet, within: LineRange) -> Option<LineRange> {
     let inside = lines.intersection(&within.into());
     let [first, ..] = inside.ranges() else { return None };
     inside.ranges().last().map(|last| first.hull(*last))
 }
 
 /// Bytes read by a host phase, and bytes written by a host phase.
-fn touched(program: &dyn Program, phase: &HostPhase) -> (Written, Written) {
+fn touched(program: &dyn Program, phase: &HostPhase) -> (WrittenBytes, WrittenBytes) {
     let of = |kind: HostAccessKind| {
         let accesses = || phase.accesses(program.line_size()).filter(move |access| access.kind == kind);
-        let lines = accesses().map(|access| Lines::new(access.line, Line(access.line.0 + 1))).collect();
+        let lines = accesses().map(|access| LineRange::new(access.line, Line(access.line.0 + 1))).collect();
         let partly = accesses().filter(|access| access.mask != Mask::ALL).map(|access| (access.line, access.mask));
-        Written { lines, partly: partly.collect() }
+        WrittenBytes { lines, partly: partly.collect() }
     };
     (of(HostAccessKind::Read), of(HostAccessKind::Write))
 }

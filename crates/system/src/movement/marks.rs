@@ -1,8 +1,8 @@
 //! Records the lines read and written by a module: a bit per line, and a mask if a line is not wholly written.
 
 use rustc_hash::FxHashMap;
-use tombolo_model::schedule::Written;
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_model::schedule::WrittenBytes;
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::{Line, Mask};
 
 /// Lines stored together: one for each bit in a word.
@@ -58,7 +58,7 @@ impl Marks {
     }
 
     /// Returns the lines read and the bytes written, and clears all marks.
-    pub(super) fn take(&mut self) -> (LineSet, Written) {
+    pub(super) fn take(&mut self) -> (LineSet, WrittenBytes) {
         let Marks { places, mut chunks, latest: _ } = std::mem::take(self);
         let mut places: Vec<(u64, u32)> = places.into_iter().collect();
         places.sort_unstable();
@@ -72,7 +72,7 @@ impl Marks {
             partly.extend(masks.filter(|&(_, mask)| !mask.is_empty() && mask != Mask::ALL));
         }
         partly.shrink_to_fit();
-        (read.into_iter().collect(), Written { lines: lines.into_iter().collect(), partly })
+        (read.into_iter().collect(), WrittenBytes { lines: lines.into_iter().collect(), partly })
     }
 }
 
@@ -95,7 +95,7 @@ impl Chunk {
 }
 
 /// Adds the lines for the bits set in a word; the lowest bit corresponds to line `first`.
-fn runs(first: u64, mut bits: u64, into: &mut Vec<Lines>) {
+fn runs(first: u64, mut bits: u64, into: &mut Vec<LineRange>) {
     while bits != 0 {
         let skip = bits.trailing_zeros();
         let run = (bits >> skip).trailing_ones();
@@ -103,7 +103,7 @@ fn runs(first: u64, mut bits: u64, into: &mut Vec<Lines>) {
         let end = Line(start.0 + u64::from(run));
         match into.last_mut() {
             Some(last) if last.end == start => last.end = end,
-            Some(_) | None => into.push(Lines::new(start, end)),
+            Some(_) | None => into.push(LineRange::new(start, end)),
         }
         bits &= !((u64::MAX >> (u64::BITS - run)) << skip);
     }
@@ -136,7 +136,7 @@ mod tests {
                 prop_assert_eq!(is_read, reads.contains(&line));
             }
             prop_assert!(written.partly.values().all(|&mask| mask != Mask::ALL));
-            prop_assert_eq!(marks.take(), (LineSet::default(), Written::default()));
+            prop_assert_eq!(marks.take(), (LineSet::default(), WrittenBytes::default()));
         }
     }
 }

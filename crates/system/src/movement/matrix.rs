@@ -2,8 +2,8 @@
 
 use super::copies::array_lines;
 use super::{Movement, bytes, pages_of};
-use tombolo_model::schedule::Written;
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_model::schedule::WrittenBytes;
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::ModuleId;
 use tombolo_types::stream::Program;
 
@@ -74,7 +74,7 @@ pub struct ArraySharing {
     /// Index of the array; `None` for lines outside every array.
     pub array: Option<u32>,
     /// Lines in the array; outside every array, a run of touched pages from the first to the last line.
-    pub lines: Lines,
+    pub lines: LineRange,
     /// Lines read, indexed by module.
     pub read: Vec<LineSet>,
     /// Lines written, indexed by module.
@@ -106,7 +106,7 @@ impl Movement {
         let named = (0..).zip(&arrays).filter_map(|(array, lines)| lines.map(|lines| (Some(array), lines)));
         let named = named.filter(|(_, lines)| touched.overlaps(&(*lines).into()));
         let bytes = program.line_size().bytes();
-        let row = |(array, lines): (Option<u32>, Lines)| {
+        let row = |(array, lines): (Option<u32>, LineRange)| {
             let within = |sets: &[LineSet]| sets.iter().map(|set| set.intersection(&lines.into())).collect();
             let contended = contended.intersection(&lines.into()).count();
             self.row((array, lines), within(&read), within(&written), (bytes, contended))
@@ -116,7 +116,7 @@ impl Movement {
 
     fn row(
         &self,
-        (array, lines): (Option<u32>, Lines),
+        (array, lines): (Option<u32>, LineRange),
         read: Vec<LineSet>,
         written: Vec<LineSet>,
         (line_bytes, contended_lines): (u64, u64),
@@ -135,12 +135,12 @@ impl Movement {
     }
 
     /// Lines read and bytes written in the whole program, indexed by module.
-    fn unions(&self) -> (Vec<LineSet>, Vec<Written>) {
+    fn unions(&self) -> (Vec<LineSet>, Vec<WrittenBytes>) {
         let modules = self.kernels.iter().map(Vec::len).max().unwrap_or_default();
         let of_module = |module: usize| {
             let kernels = || self.kernels.iter().filter_map(move |kernel| kernel.get(module));
             let read = kernels().flat_map(|movement| movement.read.ranges()).copied().collect();
-            let mut written = Written::default();
+            let mut written = WrittenBytes::default();
             kernels().for_each(|movement| bytes::add(&mut written, &movement.written));
             (read, written)
         };
@@ -149,7 +149,7 @@ impl Movement {
 }
 
 /// Lines in which several modules write the same bytes.
-fn contended(written: &[Written]) -> LineSet {
+fn contended(written: &[WrittenBytes]) -> LineSet {
     let pairs = (0..written.len()).flat_map(|one| written[..one].iter().map(move |other| (one, other)));
     pairs.flat_map(|(one, other)| bytes::common(&written[one], other).ranges().to_vec()).collect()
 }

@@ -35,11 +35,11 @@ use marks::Marks;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tombolo_design::scheduling::{CtaCut, Shape};
-use tombolo_model::schedule::Written;
+use tombolo_design::scheduling::{CtaDistribution, MachineShape};
+use tombolo_model::schedule::WrittenBytes;
 use tombolo_protocol::elision::LineSet;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
-use tombolo_types::{ModuleId, On, Page};
+use tombolo_types::{LaunchDevices, ModuleId, Page};
 
 /// Accesses by a module in a kernel. An atomic reads the whole line and writes the accessed bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct ModuleMovement {
     /// Lines read.
     pub read: LineSet,
     /// Bytes written.
-    pub written: Arc<Written>,
+    pub written: Arc<WrittenBytes>,
 }
 
 /// A module's access to a page in one kernel.
@@ -68,7 +68,7 @@ pub struct Movement {
     /// Maximum number of lines between two ranges in an array for which a joint copy replaces two calls.
     gap: u64,
     /// Number of each kernel and target modules: repeated launches have equal accesses.
-    numbers: FxHashMap<(u32, On), u32>,
+    numbers: FxHashMap<(u32, LaunchDevices), u32>,
     /// Accesses, indexed by number, then by module.
     kernels: Vec<Vec<ModuleMovement>>,
     /// Module that first touched each page.
@@ -82,8 +82,8 @@ impl Movement {
     ///
     /// # Errors
     /// The recording is damaged.
-    pub fn find(program: &dyn Program, cut: CtaCut, order: TouchOrder) -> Result<Movement, StreamError> {
-        let shape = Shape { gpus: order.modules, modules_per_gpu: 1 };
+    pub fn find(program: &dyn Program, cut: CtaDistribution, order: TouchOrder) -> Result<Movement, StreamError> {
+        let shape = MachineShape { gpus: order.modules, modules_per_gpu: 1 };
         let mut walk = MovementWalk::new(order);
         survey(program, cut, shape, &mut [&mut walk])?;
         Ok(walk.finish())
@@ -100,7 +100,7 @@ impl Movement {
     ///
     /// # Panics
     /// If the program does not launch the kernel on these modules.
-    pub fn number(&self, kernel: u32, on: On) -> u32 {
+    pub fn number(&self, kernel: u32, on: LaunchDevices) -> u32 {
         self.numbers[&(kernel, on)]
     }
 
@@ -144,7 +144,7 @@ pub struct MovementWalk {
     lines_per_page: u64,
     modules: u8,
     /// Number of each kernel and target modules.
-    numbers: FxHashMap<(u32, On), u32>,
+    numbers: FxHashMap<(u32, LaunchDevices), u32>,
     /// Accesses, indexed by number, then by module.
     kernels: Vec<Vec<ModuleMovement>>,
     /// The current kernel, and the module with the CTAs being visited.

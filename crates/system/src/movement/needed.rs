@@ -8,8 +8,8 @@
 use super::bytes::{self, RemovedBytes};
 use super::{ModuleMovement, Movement};
 use std::ops::Range;
-use tombolo_model::schedule::Written;
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_model::schedule::WrittenBytes;
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, LineSize};
 
@@ -18,7 +18,7 @@ pub(super) struct NeededBytes<'a> {
     movement: &'a Movement,
     program: &'a dyn Program,
     /// Needed bytes, indexed by module.
-    needed: Vec<Written>,
+    needed: Vec<WrittenBytes>,
     /// Bytes that any module writes, indexed by kernel; `None` until first used.
     gone: Vec<Option<RemovedBytes>>,
 }
@@ -28,7 +28,7 @@ impl<'a> NeededBytes<'a> {
     pub(super) fn new(movement: &'a Movement, program: &'a dyn Program) -> NeededBytes<'a> {
         let modules = movement.kernels.iter().map(Vec::len).max().unwrap_or_default();
         let gone = movement.kernels.iter().map(|_| None).collect();
-        NeededBytes { movement, program, needed: vec![Written::default(); modules], gone }
+        NeededBytes { movement, program, needed: vec![WrittenBytes::default(); modules], gone }
     }
 
     /// Lines that module `from` writes in `kernel`, the current command, and module `to` needs.
@@ -63,20 +63,20 @@ impl<'a> NeededBytes<'a> {
     fn host_writes<'r>(&mut self, addresses: impl Iterator<Item = &'r Range<u64>>) {
         let size = self.program.line_size();
         let lines = addresses.filter_map(|range| inside(range, size)).collect();
-        let gone = RemovedBytes::new(Written { lines, ..Written::default() });
+        let gone = RemovedBytes::new(WrittenBytes { lines, ..WrittenBytes::default() });
         self.needed.iter_mut().for_each(|needed| gone.remove_from(needed));
     }
 }
 
 /// Bytes that any module writes in a kernel.
-fn written(modules: &[ModuleMovement]) -> Written {
-    let mut all = Written::default();
+fn written(modules: &[ModuleMovement]) -> WrittenBytes {
+    let mut all = WrittenBytes::default();
     modules.iter().for_each(|module| bytes::add(&mut all, &module.written));
     all
 }
 
 /// Lines that lie wholly in `bytes`.
-fn inside(bytes: &Range<u64>, size: LineSize) -> Option<Lines> {
+fn inside(bytes: &Range<u64>, size: LineSize) -> Option<LineRange> {
     let (first, end) = (bytes.start.div_ceil(size.bytes()), bytes.end / size.bytes());
-    (first < end).then(|| Lines::new(Line(first), Line(end)))
+    (first < end).then(|| LineRange::new(Line(first), Line(end)))
 }

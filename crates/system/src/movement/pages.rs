@@ -9,7 +9,7 @@
 use super::{Movement, PageUse};
 use rustc_hash::FxHashMap;
 use tombolo_model::page_table::PageTable;
-use tombolo_model::schedule::{Around, PageMove, Remap, Schedule};
+use tombolo_model::schedule::{CommandTasks, PageMove, Remap, Schedule};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, ModuleId, Page};
 
@@ -31,7 +31,7 @@ impl Movement {
                 }
                 moves
             });
-            Around { moves: moves.collect(), ..Around::default() }
+            CommandTasks { moves: moves.collect(), ..CommandTasks::default() }
         });
         (schedule, table)
     }
@@ -60,7 +60,7 @@ impl Movement {
             }
             // Modules ascend: among several writers to a page in one launch, the last one counts.
             latest.extend(uses.iter().filter(|used| used.writes).map(|used| (used.page, used.module)));
-            Around { remaps, ..Around::default() }
+            CommandTasks { remaps, ..CommandTasks::default() }
         });
         (schedule, table)
     }
@@ -70,12 +70,12 @@ impl Movement {
     }
 
     /// Builds a schedule with the actions around each launch; `around` receives the number of the launch's kernel.
-    fn schedule(&self, program: &dyn Program, mut around: impl FnMut(u32) -> Around) -> Schedule {
+    fn schedule(&self, program: &dyn Program, mut around: impl FnMut(u32) -> CommandTasks) -> Schedule {
         let around = program.commands().iter().map(|command| match *command {
             Command::Launch { kernel, on, .. } => around(self.number(kernel, on)),
-            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => CommandTasks::default(),
         });
-        Schedule { around: around.collect(), ..Schedule::default() }
+        Schedule { tasks: around.collect(), ..Schedule::default() }
     }
 
     fn home(&self, table: &PageTable, page: Page) -> ModuleId {

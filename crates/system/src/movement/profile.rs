@@ -9,7 +9,7 @@ use super::Movement;
 use super::copies::array_lines;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::{Command, Program};
 
 /// Position and length of a program's repetition.
@@ -62,8 +62,9 @@ impl Movement {
     }
 
     /// For each array: true if any module reads it, and true if any module writes it.
-    fn uses(&self, kernel: u32, arrays: &[Option<Lines>]) -> Vec<(bool, bool)> {
-        let touches = |lines: &LineSet, array: &Option<Lines>| array.is_some_and(|array| lines.overlaps(&array.into()));
+    fn uses(&self, kernel: u32, arrays: &[Option<LineRange>]) -> Vec<(bool, bool)> {
+        let touches =
+            |lines: &LineSet, array: &Option<LineRange>| array.is_some_and(|array| lines.overlaps(&array.into()));
         let used = |array| {
             let modules = self.kernel(kernel);
             let reads = modules.iter().any(|module| touches(&module.read, array));

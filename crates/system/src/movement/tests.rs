@@ -2,9 +2,9 @@ use super::*;
 use crate::directed::{CtaBuilder, DirectedProgram, HostLines};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use tombolo_design::placement::Copied;
+use tombolo_design::placement::CopyContents;
 use tombolo_model::schedule::{PageMove, PeerCopy, Remap, Schedule};
-use tombolo_protocol::elision::Lines;
+use tombolo_protocol::elision::LineRange;
 use tombolo_types::stream::{AtomicResult, Command};
 use tombolo_types::{Line, LineSize, Mask, Order};
 
@@ -12,7 +12,7 @@ use tombolo_types::{Line, LineSize, Mask, Order};
 const PAGE: u64 = 8;
 
 fn find(program: &DirectedProgram, modules: u8) -> Movement {
-    Movement::find(program, CtaCut::Contiguous, TouchOrder::new(modules, PAGE)).expect("it decodes")
+    Movement::find(program, CtaDistribution::Contiguous, TouchOrder::new(modules, PAGE)).expect("it decodes")
 }
 
 /// A CTA with a single warp that first reads a range of lines and then writes a range of lines.
@@ -22,7 +22,7 @@ fn cta(reads: Range<u64>, writes: Range<u64>) -> CtaBuilder {
 
 /// Lines carried by all copies in a schedule.
 fn carried(schedule: &Schedule) -> u64 {
-    let calls = schedule.around.iter().flat_map(|around| &around.copies);
+    let calls = schedule.tasks.iter().flat_map(|around| &around.copies);
     calls.map(|&call| LineSet::from(schedule.copies[call as usize].lines).count()).sum()
 }
 
@@ -32,7 +32,7 @@ fn calls(schedule: &Schedule, index: usize) -> Vec<(u8, u8, u64, u64)> {
         let PeerCopy { from, to, lines, .. } = &schedule.copies[call as usize];
         (from.0, to.0, lines.first.0, lines.end.0)
     };
-    schedule.around[index].copies.iter().map(call).collect()
+    schedule.tasks[index].copies.iter().map(call).collect()
 }
 
 /// Four modules, each with its quarter of `a` and `b`: `there` writes `b` from `a`, `back` writes `a` from `b`, each
@@ -50,10 +50,10 @@ fn stencil() -> Arc<DirectedProgram> {
 #[test]
 fn each_module_sends_its_slice_to_all_others_behind_every_launch() {
     let program = stencil().with_launch_order(&[0, 1, 0]);
-    let (schedule, notes) = find(&program, 4).copies(&*program, Copied::Hull);
+    let (schedule, notes) = find(&program, 4).copies(&*program, CopyContents::Hull);
     assert_eq!(carried(&schedule), 3 * 64 * (4 - 1), "written x (n - 1)");
     assert_eq!(calls(&schedule, 0)[..4], [(0, 1, 64, 80), (0, 2, 64, 80), (0, 3, 64, 80), (1, 2, 80, 96)]);
-    assert_eq!(schedule.around[0], schedule.around[2], "a kernel launched again sends the same");
+    assert_eq!(schedule.tasks[0], schedule.tasks[2], "a kernel launched again sends the same");
     assert_eq!(schedule.copies.len(), 2 * 4 * 3);
     assert_eq!(notes, [""; 0], "slices do not overlap");
 }
@@ -61,7 +61,7 @@ fn each_module_sends_its_slice_to_all_others_behind_every_launch() {
 #[test]
 fn only_halos_are_needed_and_nothing_behind_the_last_reader() {
     let program = stencil().with_launch_order(&[0, 1]);
-    let (schedule, _) = find(&program, 4).copies(&*program, Copied::Needed);
+    let (schedule, _) = find(&program, 4).copies(&*program, CopyContents::Needed);
     let up = |module: u64| (module as u8, module as u8 + 1, 64 + module * 16 + 15, 64 + (module + 1) * 16);
     let down = |module: u64| (module as u8, module as u8 - 1, 64 + module * 16, 64 + module * 16 + 1);
     assert_eq!(calls(&schedule, 0), [up(0), up(1), down(1), up(2), down(2), down(3)]);
@@ -79,7 +79,7 @@ fn what_is_written_again_before_it_is_read_is_not_needed_but_what_another_part_h
     };
     let first = |second| {
         let program = program(second);
-        calls(&find(&program, 2).copies(&*program, Copied::Needed).0, 0)
+        calls(&find(&program, 2).copies(&*program, CopyContents::Needed).0, 0)
     };
     assert_eq!(first(0xff), [], "all of it is written again");
     assert_eq!(first(0xf0), [(0, 1, 0, 1)], "its lower half is not");
@@ -90,7 +90,7 @@ fn what_the_host_writes_is_sent_by_nobody_and_said() {
     let kernels = vec![vec![cta(0..0, 0..16), cta(0..0, 0..0)], vec![cta(0..0, 0..0), cta(0..16, 0..0)]];
     let host = [(1, HostLines::Written(0..12))];
     let program = DirectedProgram::of_arrays(LineSize::B128, kernels, &[("a", 0..16)], &host);
-    let (schedule, notes) = find(&program, 2).copies(&*program, Copied::Needed);
+    let (schedule, notes) = find(&program, 2).copies(&*program, CopyContents::Needed);
     assert_eq!(calls(&schedule, 0), [(0, 1, 12, 16)]);
     let note = "what the host writes or copies reaches every GPU's copy at once, outside the region of interest";
     assert_eq!(notes, [note]);
@@ -102,7 +102,7 @@ fn hulls_that_overlap_are_said_and_so_are_bytes_that_two_write() {
         let kernel =
             vec![CtaBuilder::new().warp(|w| _ = w.write(first)), CtaBuilder::new().warp(|w| _ = w.write(second))];
         let program = DirectedProgram::with_arrays(vec![kernel], &[("a", 0..16), ("b", 16..32)]);
-        find(&program, 2).copies(&*program, Copied::Hull).1
+        find(&program, 2).copies(&*program, CopyContents::Hull).1
     };
     assert_eq!(two([0, 4], [5, 20]), [""; 0]);
     let between = "arrays a: GPUs 0 and 1 write bytes between each other's; only bytes written by the sender change";
@@ -113,12 +113,12 @@ fn hulls_that_overlap_are_said_and_so_are_bytes_that_two_write() {
 
 #[test]
 fn a_kernel_launched_on_another_gpu_is_another_senders() {
-    let on = |device| On::module(ModuleId(device));
+    let on = |device| LaunchDevices::module(ModuleId(device));
     let launch = |device| Command::Launch { kernel: 0, stream: 0, on: on(device) };
     let program = DirectedProgram::with_arrays(vec![vec![cta(0..0, 0..4)]], &[("a", 0..8)]);
     let program = program.with_commands(vec![launch(0), launch(1), launch(0)]);
     let movement = find(&program, 2);
-    let (schedule, _) = movement.copies(&*program, Copied::Hull);
+    let (schedule, _) = movement.copies(&*program, CopyContents::Hull);
     assert_eq!([0, 1, 2].map(|index| calls(&schedule, index)), [[(0, 1, 0, 4)], [(1, 0, 0, 4)], [(0, 1, 0, 4)]]);
     assert!(movement.kernel(movement.number(0, on(1)))[0].written.lines.is_empty());
 }
@@ -129,7 +129,8 @@ fn what_lies_between_two_ranges_of_an_array_is_carried_where_that_takes_less_tha
     let read = CtaBuilder::new().warp(|w| _ = w.read([0, 3, 9, 16, 18]));
     let kernels = vec![vec![write, cta(0..0, 0..0)], vec![cta(0..0, 0..0), read]];
     let program = DirectedProgram::with_arrays(kernels, &[("a", 0..16), ("b", 16..32)]);
-    let behind = |lines| calls(&find(&program, 2).with_joining_distance(lines).copies(&*program, Copied::Needed).0, 0);
+    let behind =
+        |lines| calls(&find(&program, 2).with_joining_distance(lines).copies(&*program, CopyContents::Needed).0, 0);
     let call = |first, end| (0, 1, first, end);
     assert_eq!(behind(0), [(0, 1), (3, 4), (9, 10), (16, 17), (18, 19)].map(|(first, end)| call(first, end)));
     assert_eq!(behind(2), [call(0, 4), call(9, 10), call(16, 19)]);
@@ -139,7 +140,7 @@ fn what_lies_between_two_ranges_of_an_array_is_carried_where_that_takes_less_tha
         vec![cta(0..0, 0..0), cta(0..17, 0..0)],
     ];
     let nameless = DirectedProgram::new(kernels);
-    let (schedule, _) = find(&nameless, 2).with_joining_distance(u64::MAX).copies(&*nameless, Copied::Needed);
+    let (schedule, _) = find(&nameless, 2).with_joining_distance(u64::MAX).copies(&*nameless, CopyContents::Needed);
     assert_eq!(calls(&schedule, 0), [call(0, 8), call(16, 17)], "between runs of pages nobody knows what lies");
 }
 
@@ -147,13 +148,13 @@ fn what_lies_between_two_ranges_of_an_array_is_carried_where_that_takes_less_tha
 fn lines_of_no_array_are_sent_by_runs_of_pages() {
     let kernel = vec![CtaBuilder::new().warp(|w| _ = w.write([2, 9, 30])), cta(0..0, 0..0)];
     let program = DirectedProgram::new(vec![kernel]);
-    let (schedule, _) = find(&program, 2).copies(&*program, Copied::Hull);
+    let (schedule, _) = find(&program, 2).copies(&*program, CopyContents::Hull);
     assert_eq!(calls(&schedule, 0), [(0, 1, 2, 10), (0, 1, 30, 31)], "pages 0 and 1 touch, page 3 is alone");
 }
 
 fn moves(schedule: &Schedule) -> Vec<Vec<(u64, u8)>> {
     let of = |moves: &[PageMove]| moves.iter().map(|one| (one.page.0, one.to.0)).collect();
-    schedule.around.iter().map(|around| of(&around.moves)).collect()
+    schedule.tasks.iter().map(|around| of(&around.moves)).collect()
 }
 
 #[test]
@@ -180,7 +181,7 @@ fn a_page_that_two_write_stays_where_it_is() {
 
 fn remaps(schedule: &Schedule) -> Vec<Vec<(u8, u64, u8)>> {
     let of = |remaps: &[Remap]| remaps.iter().map(|one| (one.at.0, one.page.0, one.home.0)).collect();
-    schedule.around.iter().map(|around| of(&around.remaps)).collect()
+    schedule.tasks.iter().map(|around| of(&around.remaps)).collect()
 }
 
 #[test]
@@ -289,7 +290,7 @@ fn values_arrive(kernels: &[Vec<CtaAccesses>], order: &[u32], schedule: &Schedul
                 writers.insert(module);
             }
         }
-        for &copy in &schedule.around[launch].copies {
+        for &copy in &schedule.tasks[launch].copies {
             let PeerCopy { from, to, lines, written, .. } = &schedule.copies[copy as usize];
             for line in lines.first.0..lines.end.0 {
                 for byte in bytes_of(written.mask(Line(line)).0).map(|bit| (line, bit)) {
@@ -326,14 +327,14 @@ proptest! {
     #[test]
     fn hulls_bring_every_value((kernels, order) in programs()) {
         let program = program(&kernels, &order);
-        let (schedule, _) = find(&program, MODULES as u8).copies(&*program, Copied::Hull);
+        let (schedule, _) = find(&program, MODULES as u8).copies(&*program, CopyContents::Hull);
         values_arrive(&kernels, &order, &schedule)?;
     }
 
     #[test]
     fn what_is_needed_is_that_of_a_map_and_brings_every_value((kernels, order) in programs()) {
         let program = program(&kernels, &order);
-        let (schedule, _) = find(&program, MODULES as u8).copies(&*program, Copied::Needed);
+        let (schedule, _) = find(&program, MODULES as u8).copies(&*program, CopyContents::Needed);
         values_arrive(&kernels, &order, &schedule)?;
         for launch in 0..order.len() {
             let lines = |(from, to, first, end): (u8, u8, u64, u64)| (first..end).map(move |line| (from, to, line));
@@ -345,7 +346,7 @@ proptest! {
     #[test]
     fn what_is_carried_between_harms_no_value((kernels, order) in programs(), gap in 0..10_u64) {
         let program = program(&kernels, &order);
-        let (schedule, _) = find(&program, MODULES as u8).with_joining_distance(gap).copies(&*program, Copied::Needed);
+        let (schedule, _) = find(&program, MODULES as u8).with_joining_distance(gap).copies(&*program, CopyContents::Needed);
         values_arrive(&kernels, &order, &schedule)?;
     }
 
@@ -356,11 +357,11 @@ proptest! {
         let (schedule, table) = movement.latest_writers(&*program);
         let mut told: BTreeMap<(u64, u8), u8> = BTreeMap::new();
         let mut latest: BTreeMap<u64, u8> = BTreeMap::new();
-        for (launch, around) in schedule.around.iter().enumerate() {
+        for (launch, around) in schedule.tasks.iter().enumerate() {
             told.extend(around.remaps.iter().map(|remap| ((remap.page.0, remap.at.0), remap.home.0)));
             let first = |page: u64| table.home(ModuleId(0), Line(page * PAGE)).expect("it is touched").0;
             let sees = |page, at| told.get(&(page, at)).copied().unwrap_or_else(|| first(page));
-            let uses = movement.page_uses(movement.number(order[launch], On::All));
+            let uses = movement.page_uses(movement.number(order[launch], LaunchDevices::All));
             for used in &uses {
                 let (page, at) = (used.page.0, used.module.0);
                 let home = sees(page, at);
@@ -379,13 +380,16 @@ fn commands_that_are_no_launches_have_nothing_around_them() {
     assert!(matches!(program.commands()[1], Command::Copy { .. }));
     let movement = find(&program, 2);
     for schedule in [
-        movement.copies(&*program, Copied::Hull).0,
-        movement.copies(&*program, Copied::Needed).0,
+        movement.copies(&*program, CopyContents::Hull).0,
+        movement.copies(&*program, CopyContents::Needed).0,
         movement.hints(&*program).0,
         movement.latest_writers(&*program).0,
     ] {
-        assert_eq!(schedule.around.len(), 2);
-        assert!(schedule.around(1).is_none());
+        assert_eq!(schedule.tasks.len(), 2);
+        assert!(schedule.tasks_of(1).is_none());
     }
-    assert_eq!(movement.kernel(movement.number(0, On::All))[0].written.lines, Lines::new(Line(0), Line(8)).into());
+    assert_eq!(
+        movement.kernel(movement.number(0, LaunchDevices::All))[0].written.lines,
+        LineRange::new(Line(0), Line(8)).into()
+    );
 }

@@ -14,7 +14,7 @@ use crate::uses::KernelUses;
 use std::ops::Range;
 use tombolo_design::placement::Ranges;
 use tombolo_model::page_table::PageTable;
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, ModuleId, Page};
 
@@ -47,7 +47,7 @@ impl CopiedPlacement<'_> {
 
     /// Pages in arrays that kernels load and never write. If a kernel touches lines outside every array, such lines may
     /// share an array's outermost pages; these pages are then not replicated.
-    fn inputs(&self, arrays: &[Option<Lines>], uses: &KernelUses) -> Vec<Range<u64>> {
+    fn inputs(&self, arrays: &[Option<LineRange>], uses: &KernelUses) -> Vec<Range<u64>> {
         let (mut loaded, mut written) = (vec![false; arrays.len()], vec![false; arrays.len()]);
         for used in uses.values().flat_map(|kernel| &kernel.arrays) {
             let of =
@@ -76,8 +76,8 @@ impl CopiedPlacement<'_> {
     }
 
     /// Lines in a range of neighbouring pages.
-    fn lines(&self, pages: Range<u64>) -> Lines {
-        Lines::new(Line(pages.start * self.lines_per_page), Line(pages.end * self.lines_per_page))
+    fn lines(&self, pages: Range<u64>) -> LineRange {
+        LineRange::new(Line(pages.start * self.lines_per_page), Line(pages.end * self.lines_per_page))
     }
 }
 

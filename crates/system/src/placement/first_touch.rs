@@ -16,12 +16,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_design::placement::Ties;
-use tombolo_design::scheduling::Shape;
+use tombolo_design::scheduling::MachineShape;
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::residency::residency;
 use tombolo_types::stream::{CtaStream, Program};
-use tombolo_types::{ModuleId, On, Page};
+use tombolo_types::{LaunchDevices, ModuleId, Page};
 
 /// Order between touches on a machine.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl TouchOrder {
         TouchOrder {
             ties: design.placement.ties(),
             resident: program.kernels().iter().map(of_module).collect(),
-            ..TouchOrder::new(Shape::of(machine).modules(), machine.page_bytes / machine.line.bytes())
+            ..TouchOrder::new(MachineShape::of(machine).modules(), machine.page_bytes / machine.line.bytes())
         }
     }
 
@@ -166,7 +166,7 @@ pub struct FirstTouch {
     order: TouchOrder,
     touches: TouchFilter,
     /// Launches seen so far: a repeated launch touches the same pages.
-    known: FxHashSet<(u32, On)>,
+    known: FxHashSet<(u32, LaunchDevices)>,
     /// Kernel in the current launch.
     kernel: u32,
     time: LogicalTime,
@@ -227,7 +227,7 @@ mod tests {
     use crate::survey::survey;
     use std::collections::BTreeMap;
     use std::ops::Range;
-    use tombolo_design::scheduling::CtaCut;
+    use tombolo_design::scheduling::CtaDistribution;
     use tombolo_types::Order;
 
     /// Line with the flag, outside all data pages.
@@ -240,9 +240,10 @@ mod tests {
 
     /// Homes for the pages in one launch with `ctas`, dealt to modules in equal blocks.
     fn homes(order: TouchOrder, ctas: Vec<CtaBuilder>) -> BTreeMap<u64, u8> {
-        let shape = Shape::one_gpu(order.modules);
+        let shape = MachineShape::one_gpu(order.modules);
         let mut first = FirstTouch::new(order);
-        survey(&*DirectedProgram::new(vec![ctas]), CtaCut::Contiguous, shape, &mut [&mut first]).expect("it decodes");
+        survey(&*DirectedProgram::new(vec![ctas]), CtaDistribution::Contiguous, shape, &mut [&mut first])
+            .expect("it decodes");
         first.touches().into_iter().map(|(page, module)| (page.0, module.0)).collect()
     }
 
@@ -391,8 +392,13 @@ mod tests {
     fn kernels_place_in_the_order_of_their_launches() {
         let (mut first, kernels) =
             (FirstTouch::new(order(2)), vec![vec![reading(0..1), reading(9..10)], vec![reading(9..10), reading(0..1)]]);
-        survey(&*DirectedProgram::new(kernels), CtaCut::Contiguous, Shape::one_gpu(2), &mut [&mut first])
-            .expect("it decodes");
+        survey(
+            &*DirectedProgram::new(kernels),
+            CtaDistribution::Contiguous,
+            MachineShape::one_gpu(2),
+            &mut [&mut first],
+        )
+        .expect("it decodes");
         assert_eq!(first.touches(), [(Page(0), ModuleId(0)), (Page(9), ModuleId(1))]);
     }
 }

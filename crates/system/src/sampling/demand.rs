@@ -7,7 +7,7 @@
 use crate::survey::{Reader, SurveyedLaunch, survey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
-use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_machine::MachineConfig;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{Line, ModuleId};
@@ -46,7 +46,7 @@ impl KernelDemands {
         let capacity = (machine.l2.bytes + machine.memory_cache.bytes.0) / machine.line.bytes() * modules;
         let mut reader = DemandWalk::keeping(program.kernels().len(), (capacity / KEPT).max(1).ilog2());
         // The division of grids among modules is irrelevant: each CTA is visited once.
-        survey(program, CtaCut::Interleaved { chunk: 1 }, Shape::of(machine), &mut [&mut reader])?;
+        survey(program, CtaDistribution::Interleaved { chunk: 1 }, MachineShape::of(machine), &mut [&mut reader])?;
         Ok(reader.finish(capacity))
     }
 }

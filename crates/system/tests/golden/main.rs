@@ -82,7 +82,7 @@ fn rows() -> Vec<Row> {
             let waits =
                 |program: &dyn Program| program.kernels().iter().any(|kernel| kernel.class == KernelClass::Cooperative);
             let runs = |(_, program): &&(&str, Arc<dyn Program>)| {
-                design.placement.sharing().shows_at_once() || !waits(&**program)
+                design.placement.sharing().is_visible_at_once() || !waits(&**program)
             };
             rows.extend(programs.iter().filter(runs).map(|(label, program)| Row {
                 group: format!("{name}: {design_name}"),

@@ -3,7 +3,7 @@
 use crate::common::design;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_system::survey::{Reader, SurveyedLaunch, survey, touches};
@@ -54,7 +54,8 @@ fn recorded(machine: &MachineConfig, name: &str, parameters: &[(&str, &str)]) ->
 fn crossing(machine: &MachineConfig, settings: &[&str], program: &dyn Program) -> BTreeSet<Line> {
     let pages = place(machine, &design("numa-memory-side", settings), program).expect("a whole program");
     let mut found = RemoteLines { pages: &pages, lines: BTreeSet::new() };
-    survey(program, CtaCut::Contiguous, Shape::of(machine), &mut [&mut found]).expect("a whole program");
+    survey(program, CtaDistribution::Contiguous, MachineShape::of(machine), &mut [&mut found])
+        .expect("a whole program");
     found.lines
 }
 

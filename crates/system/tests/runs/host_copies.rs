@@ -14,7 +14,7 @@ use tombolo_system::paging::CopiesRecord;
 use tombolo_system::run::run_checked;
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{HostPhase, LineSize, Mask, On, Order};
+use tombolo_types::{HostPhase, LaunchDevices, LineSize, Mask, Order};
 use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
@@ -308,7 +308,7 @@ fn a_program_that_says_nothing_of_its_host_copies_nothing_and_a_note_says_so() {
 
 #[test]
 fn kernels_side_by_side_are_refused() {
-    let launch = |stream| Command::Launch { kernel: 0, stream, on: On::All };
+    let launch = |stream| Command::Launch { kernel: 0, stream, on: LaunchDevices::All };
     let program = program_without_host().with_commands(vec![launch(0), launch(1)]);
     for gpus in ["topology.gpus=1", "topology.gpus=4"] {
         let (machine, program) = (machine(&[gpus]), Arc::clone(&program) as _);

@@ -2,8 +2,8 @@
 //! are halos.
 
 use std::sync::Arc;
-use tombolo_design::scheduling::{CtaCut, Shape};
-use tombolo_protocol::elision::{LineSet, Mode, User};
+use tombolo_design::scheduling::{CtaDistribution, MachineShape};
+use tombolo_protocol::elision::{AccessMode, LineSet, User};
 use tombolo_system::labels::{LabelConfig, Labelling, Labels};
 use tombolo_system::placement::{FirstTouch, TouchOrder};
 use tombolo_system::survey::survey;
@@ -58,8 +58,8 @@ fn uncovered(labels: &Labels, kernel: u32, used: &KernelUse) -> u64 {
         for (module, touched) in (0..).map(ModuleId).zip(&array.modules) {
             let of_module = label.uses.iter().find(|used| used.user == User::Module(module));
             let with = |mode| of_module.filter(|used| used.mode >= mode).map(|used| used.lines.clone());
-            lines += missing(&touched.read, &with(Mode::Read).unwrap_or_default());
-            lines += missing(&touched.written, &with(Mode::ReadWrite).unwrap_or_default());
+            lines += missing(&touched.read, &with(AccessMode::Read).unwrap_or_default());
+            lines += missing(&touched.written, &with(AccessMode::ReadWrite).unwrap_or_default());
         }
     }
     lines
@@ -71,7 +71,7 @@ fn sound_labels_cover_every_access_and_equal_parts_leave_halos_out() {
         let program = recorded(name, parameters);
         let (mut first, mut uses) =
             (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), UseFinder::new(&*program, MODULES));
-        survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses])
+        survey(&*program, CtaDistribution::Contiguous, MachineShape::one_gpu(MODULES), &mut [&mut first, &mut uses])
             .expect("it decodes");
         let (pages, uses) = (first.pages(), uses.finish());
         assert!(uses.values().all(|used| !used.elsewhere && !used.arrays.is_empty()), "{name}");
@@ -90,7 +90,8 @@ fn sound_labels_cover_every_access_and_equal_parts_leave_halos_out() {
 fn the_homes_of_an_array_are_apart_and_hold_all_that_is_touched() {
     let program = recorded("hotspot", "columns=128,rows=128,pyramid=2,steps=4");
     let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), UseFinder::new(&*program, MODULES));
-    survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
+    survey(&*program, CtaDistribution::Contiguous, MachineShape::one_gpu(MODULES), &mut [&mut first, &mut uses])
+        .expect("it decodes");
     let labels = Labels::derive(&*program, &uses.finish(), &first.pages(), MODULES, &LabelConfig::default());
     let labels = labels.expect("nothing is dropped");
     let launch = program.commands().iter().find(|command| matches!(command, Command::Launch { .. }));
@@ -111,7 +112,8 @@ fn the_host_is_a_user_of_what_it_touches() {
     let program = recorded("bfs", "nodes=2000,degree=4,mapping=group");
     let mut uses = UseFinder::new(&*program, MODULES);
     let mut first = FirstTouch::new(TouchOrder::new(MODULES, PAGE));
-    survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
+    survey(&*program, CtaDistribution::Contiguous, MachineShape::one_gpu(MODULES), &mut [&mut first, &mut uses])
+        .expect("it decodes");
     let labels = Labels::derive(&*program, &uses.finish(), &first.pages(), MODULES, &LabelConfig::default());
     let labels = labels.expect("nothing is dropped");
     let changed = program.arrays().iter().position(|array| array.name == "changed").expect("its flag") as u32;
@@ -123,6 +125,6 @@ fn the_host_is_a_user_of_what_it_touches() {
         assert_eq!((label.array, used.user, used.lines.ranges().len()), (changed, User::Host, 1));
         modes.push(used.mode);
     }
-    assert_eq!(modes.first(), Some(&Mode::ReadWrite), "it clears the flag before the first level");
-    assert_eq!(modes.last(), Some(&Mode::Read), "it only reads it behind the last");
+    assert_eq!(modes.first(), Some(&AccessMode::ReadWrite), "it clears the flag before the first level");
+    assert_eq!(modes.last(), Some(&AccessMode::Read), "it only reads it behind the last");
 }

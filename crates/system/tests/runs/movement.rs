@@ -1,8 +1,8 @@
 //! Data movement between four GPUs in shipped programs: copies, pages and homes, derived from their streams.
 
 use std::sync::Arc;
-use tombolo_design::placement::Copied;
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::placement::CopyContents;
+use tombolo_design::scheduling::CtaDistribution;
 use tombolo_model::schedule::Schedule;
 use tombolo_system::movement::{Movement, PageKind};
 use tombolo_system::placement::TouchOrder;
@@ -27,7 +27,7 @@ fn recorded(name: &str, parameters: &str) -> Arc<dyn Program> {
 
 /// Calls and lines over all copies.
 fn copied(schedule: &Schedule) -> (usize, u64) {
-    let calls = || schedule.around.iter().flat_map(|around| &around.copies);
+    let calls = || schedule.tasks.iter().flat_map(|around| &around.copies);
     let lines = calls().map(|&call| schedule.copies[call as usize].lines);
     (calls().count(), lines.map(|lines| lines.end.0 - lines.first.0).sum())
 }
@@ -43,7 +43,8 @@ struct MovementSummary {
 
 fn found(name: &str, parameters: &str) -> MovementSummary {
     let program = recorded(name, parameters);
-    let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(GPUS, PAGE)).expect("it decodes");
+    let movement =
+        Movement::find(&*program, CtaDistribution::Contiguous, TouchOrder::new(GPUS, PAGE)).expect("it decodes");
     let copies = |which| copied(&movement.copies(&*program, which).0);
     let (hints, latest) = (movement.hints(&*program).0, movement.latest_writers(&*program).0);
     let kinds = movement.sharing(&*program).into_iter().map(|row| {
@@ -51,10 +52,10 @@ fn found(name: &str, parameters: &str) -> MovementSummary {
         (program.arrays()[array as usize].name.clone(), row.pages.most())
     });
     let found = MovementSummary {
-        hull: copies(Copied::Hull),
-        needed: copies(Copied::Needed),
-        moves: hints.around.iter().map(|around| around.moves.len()).sum(),
-        remaps: latest.around.iter().map(|around| around.remaps.len()).sum(),
+        hull: copies(CopyContents::Hull),
+        needed: copies(CopyContents::Needed),
+        moves: hints.tasks.iter().map(|around| around.moves.len()).sum(),
+        remaps: latest.tasks.iter().map(|around| around.remaps.len()).sum(),
         kinds: kinds.collect(),
     };
     println!(

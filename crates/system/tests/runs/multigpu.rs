@@ -4,7 +4,7 @@
 use crate::common::ways::{SHARING_POLICIES, SharingPolicy, assert_right};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::CtaDistribution;
 use tombolo_system::movement::Movement;
 use tombolo_system::placement::TouchOrder;
 use tombolo_types::stream::Program;
@@ -165,7 +165,8 @@ impl App {
         let program = self.record(self.given, gpus, iterations);
         let name = |array: u32| program.arrays()[array as usize].name.as_str();
         let counts = |array: Option<u32>| self.array.is_none_or(|only| array.map(name) == Some(only));
-        let movement = Movement::find(&*program, CtaCut::Program, TouchOrder::new(gpus, 32)).expect("it decodes");
+        let movement =
+            Movement::find(&*program, CtaDistribution::Program, TouchOrder::new(gpus, 32)).expect("it decodes");
         let mut bytes = BTreeMap::new();
         for one in movement.exchanges(&*program).into_iter().filter(|one| counts(one.array)) {
             *bytes.entry((one.writer.0, one.reader.0)).or_default() += one.bytes;

@@ -4,7 +4,7 @@
 use crate::common::{design, machine, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_model::map::Map;
+use tombolo_model::address_map::AddressMap;
 use tombolo_model::page_table::PageTable;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_types::stream::AtomicResult;
@@ -137,7 +137,7 @@ fn a_cta_takes_the_place_of_the_one_that_ends_first() {
 fn lines_of_slice(machine: &MachineConfig, slice: u16, from: u64, count: usize) -> Vec<u64> {
     let pages =
         PageTable::interleaved_by_page(machine.topology.modules() as u8, machine.page_bytes / machine.line.bytes());
-    let map = Map::new(machine, Arc::new(pages));
+    let map = AddressMap::new(machine, Arc::new(pages));
     (from..).step_by(4).filter(|&line| map.slice(Line(line)) == slice).take(count).collect()
 }
 

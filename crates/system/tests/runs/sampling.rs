@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunRecord, RunSpec, run, run_sampled, sampling_refusal};
-use tombolo_types::On;
+use tombolo_types::LaunchDevices;
 use tombolo_types::stream::Command;
 
 /// Small L2 caches, which lose lines from much earlier launches, and copies with nonzero duration.
@@ -127,7 +127,7 @@ fn where_no_sample_applies_the_program_runs_whole() {
 #[test]
 fn launches_side_by_side_run_whole() {
     let program = DirectedProgram::new((0..60).map(|launch| reading(launch << 20, 8)).collect());
-    let streams = |kernel: u32| Command::Launch { kernel, stream: kernel % 2, on: On::All };
+    let streams = |kernel: u32| Command::Launch { kernel, stream: kernel % 2, on: LaunchDevices::All };
     assert_whole("hmg", &program.with_commands((0..60).map(streams).collect()), "side by side");
 }
 

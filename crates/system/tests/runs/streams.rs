@@ -9,7 +9,7 @@ use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::stream::Command;
-use tombolo_types::{GpuId, ModuleId, ModuleSet, On, Order, Scope};
+use tombolo_types::{GpuId, LaunchDevices, ModuleId, ModuleSet, Order, Scope};
 
 /// CTAs in a grid: one per module in the machine.
 const CTAS: u64 = 16;
@@ -20,12 +20,12 @@ fn launch(kernel: u32, stream: u32) -> Command {
     Command::launch(kernel, stream)
 }
 
-fn launch_on(kernel: u32, stream: u32, on: On) -> Command {
+fn launch_on(kernel: u32, stream: u32, on: LaunchDevices) -> Command {
     Command::Launch { kernel, stream, on }
 }
 
-fn gpu(index: u8) -> On {
-    On::gpu(GpuId(index))
+fn gpu(index: u8) -> LaunchDevices {
+    LaunchDevices::gpu(GpuId(index))
 }
 
 /// A kernel that only computes: a CTA per module, with a single warp.
@@ -91,12 +91,12 @@ fn kernels_on_different_gpus_do_not_meet() {
 
 #[test]
 fn a_launch_on_modules_is_cut_over_them() {
-    let on = On::Modules(ModuleSet::from_bits(0b1000_0000_0000_0010));
+    let on = LaunchDevices::Modules(ModuleSet::from_bits(0b1000_0000_0000_0010));
     let record = ran(vec![streaming(0, 8)], vec![launch_on(0, 0, on)]);
     let transactions: Vec<u64> = record.gpus.iter().map(|gpu| gpu.transactions).collect();
     assert_eq!(transactions, [CTAS * 8, 0, 0, CTAS * 8]);
     assert_eq!(record.kernels[0].gpu, None);
-    let one = ran(vec![streaming(0, 8)], vec![launch_on(0, 0, On::module(ModuleId(5)))]);
+    let one = ran(vec![streaming(0, 8)], vec![launch_on(0, 0, LaunchDevices::module(ModuleId(5)))]);
     assert_eq!(one.kernels[0].gpu.as_deref(), Some("gpu1"));
 }
 
@@ -269,10 +269,10 @@ fn on_chiplets(settings: &[&str], name: &str) -> RunRecord {
         (0..16).map(cta).collect::<Vec<_>>()
     };
     let kernels = vec![own(0), own(1)];
-    let [low, high] = [0b0011, 0b1100].map(|set| On::Modules(ModuleSet::from_bits(set)));
+    let [low, high] = [0b0011, 0b1100].map(|set| LaunchDevices::Modules(ModuleSet::from_bits(set)));
     let one = |kernel, stream, on| launch_on(kernel, stream, on);
     let side = [one(0, 0, low), one(1, 1, high), one(0, 0, low), one(1, 1, high), Command::Barrier];
-    let crossed = [one(0, 0, high), one(1, 1, low), one(1, 1, On::All), Command::Barrier];
+    let crossed = [one(0, 0, high), one(1, 1, low), one(1, 1, LaunchDevices::All), Command::Barrier];
     let commands = [&side[..], &crossed, &side].concat();
     let program = DirectedProgram::of_arrays(machine.line, kernels, &[("a", 0..LINES), ("b", LINES..2 * LINES)], &[])
         .with_commands(commands);

@@ -10,7 +10,7 @@ use tombolo_system::checker::{CheckReport, ViolationKind};
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines, WarpBuilder};
 use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::Command;
-use tombolo_types::{LineSize, Mask, ModuleId, On, Order};
+use tombolo_types::{LaunchDevices, LineSize, Mask, ModuleId, Order};
 
 const LINE: u64 = 128;
 /// Lines in the only array.
@@ -159,7 +159,7 @@ fn a_home_beside_the_next_kernel_drops_what_others_would_read_there() {
     let commands = vec![
         Command::launch(0, 0),
         copy(whole(), true),
-        Command::Launch { kernel: 1, stream: 0, on: On::module(ModuleId(5)) },
+        Command::Launch { kernel: 1, stream: 0, on: LaunchDevices::module(ModuleId(5)) },
     ];
     let program = DirectedProgram::new(vec![first, reading()]).with_commands(commands);
     let found = |broken| checked(&machine(&[]), design("viper-cached", &[]), &program, broken);

@@ -20,7 +20,7 @@ use std::time::Instant;
 use tombolo_experiment::campaign::{self, run_one_timed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
 use tombolo_experiment::{ExperimentRequest, Pass, Point, PointResult, StudyOptions};
-use tombolo_machine::Scale;
+use tombolo_machine::MachineScale;
 use tombolo_report::document::Provenance;
 use tombolo_system::timeline::Trace;
 use tombolo_system::{RunRecord, TimeChoice};
@@ -120,7 +120,7 @@ impl Arguments {
     fn keep(
         &self,
         folder: &Path,
-        (baseline, scale): (usize, Scale),
+        (baseline, scale): (usize, MachineScale),
         chosen: &[WorkloadChoice],
         made: &Provenance,
     ) -> Result<campaign::Results, CommandFailure> {

@@ -63,7 +63,7 @@ struct ListedParameter {
 impl Arguments {
     /// Prints the list to standard output.
     pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
-        let preset = |listed: tombolo_machine::Listed| ListEntry {
+        let preset = |listed: tombolo_machine::PresetSummary| ListEntry {
             name: listed.name.to_owned(),
             aliases: Vec::new(),
             suite: None,

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tombolo_design::DesignConfig;
-use tombolo_machine::{Described, MachineConfig, list};
+use tombolo_machine::{DescriptionKind, MachineConfig, list};
 use tombolo_workload::bench;
 
 /// Arguments for `new`.
@@ -64,7 +64,7 @@ impl Arguments {
         }
     }
 
-    fn described<T: Described + Serialize>(&self, name: &str) -> Result<String, CommandFailure> {
+    fn described<T: DescriptionKind + Serialize>(&self, name: &str) -> Result<String, CommandFailure> {
         let shipped = list::<T>();
         if shipped.iter().any(|listed| listed.name == name) {
             return Err(self.refused(format!("a {} that ships has this name, and results go by name", T::KIND)));

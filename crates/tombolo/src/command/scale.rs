@@ -17,7 +17,7 @@ use tombolo_design::{DesignConfig, apply, design};
 use tombolo_experiment::scales::{ScaleOutcome, ScaleRequest, ScaleSearch, ScalesError, StopReason, of_suite};
 use tombolo_experiment::workload::{WorkloadChoice, workloads};
 use tombolo_machine::error::near;
-use tombolo_machine::{MachineConfig, Scale, machine};
+use tombolo_machine::{MachineConfig, MachineScale, machine};
 use tombolo_system::TimeChoice;
 
 /// Arguments for `scale`: designs to compare, and the required agreement.
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     baseline: Option<String>,
     /// Smallest scale to try [default: the suite's limit from its paper's reading, otherwise 1/32]
     #[arg(long = "least", value_name = "F")]
-    least: Option<Scale>,
+    least: Option<MachineScale>,
     /// Largest difference of a speed-up from the next larger scale, in percent
     #[arg(long = "within", value_name = "PERCENT", default_value = "5", value_parser = percentage)]
     within: f64,
@@ -153,7 +153,7 @@ impl Arguments {
             None => {
                 let chosen = workloads(&self.workload)?;
                 refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
-                let least = Scale::new(1, 32).expect("a fraction");
+                let least = MachineScale::new(1, 32).expect("a fraction");
                 let one = |choice: WorkloadChoice| {
                     choice.check_parameters()?;
                     Ok::<_, CommandFailure>(ScaleRequest {

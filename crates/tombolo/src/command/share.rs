@@ -16,10 +16,10 @@ use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::CtaDistribution;
 use tombolo_experiment::PointError;
 use tombolo_experiment::workload::{PreparedProgram, Target, WorkloadChoice, only};
-use tombolo_machine::Scale;
+use tombolo_machine::MachineScale;
 use tombolo_machine::quantity::Quantity;
 use tombolo_system::movement::Movement;
 use tombolo_system::placement::TouchOrder;
@@ -74,7 +74,7 @@ impl Arguments {
         let mut notes = std::mem::take(&mut field.notes);
         notes.extend(distinct_notes(&ran, &chosen));
         let scale = field.machine.scale;
-        if scale != Scale::FULL {
+        if scale != MachineScale::FULL {
             notes.push(format!("ranges of the calls are those of the input at scale {scale}"));
         }
         let best = best(&ran, &ranking);
@@ -188,7 +188,7 @@ fn advice_and_exchanges(
 ) -> Result<(Vec<String>, Vec<ExchangeRow>), CommandFailure> {
     let (machine, program) = (&field.machine, &*source.program);
     let order = TouchOrder::new(machine.topology.gpus, machine.page_bytes / machine.line.bytes());
-    let movement = Movement::find(program, CtaCut::Program, order);
+    let movement = Movement::find(program, CtaDistribution::Program, order);
     let movement = movement.map_err(|error| PointError::Stream { label: source.label.clone(), error })?;
     let told = advice(program, &movement.sharing(program), best.policy.family);
     Ok((told, exchange_rows(program, &movement.exchanges(program))))

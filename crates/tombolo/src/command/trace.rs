@@ -7,7 +7,7 @@ use crate::threads::ThreadsArgument;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tombolo_experiment::workload::{Target, only};
-use tombolo_machine::{Scale, machine};
+use tombolo_machine::{MachineScale, machine};
 use tombolo_workload::trace::{TraceError, TraceInfo, files, import, info, write};
 
 /// Arguments for `trace`.
@@ -54,7 +54,7 @@ struct Recording {
     machine: String,
     /// Fraction of the workload's input, like 1/16 or 0.25
     #[arg(long = "scale", value_name = "F", default_value = "1")]
-    scale: Scale,
+    scale: MachineScale,
     #[command(flatten)]
     threads: ThreadsArgument,
     /// The file to write, atomically

@@ -7,7 +7,7 @@
 use super::policies::Family;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_system::movement::{ArraySharing, PageKind};
 use tombolo_types::stream::Program;
 use tombolo_types::{ArrayInfo, LineSize};
@@ -153,7 +153,7 @@ impl<'a> Array<'a> {
     }
 
     /// Returns the bytes in `lines` that belong to the array.
-    fn part(&self, lines: Lines) -> ByteRange {
+    fn part(&self, lines: LineRange) -> ByteRange {
         let (first, end) = (self.line.address_of(lines.first), self.line.address_of(lines.end));
         first.max(self.bytes.start)..end.min(self.bytes.end)
     }
@@ -187,7 +187,7 @@ fn gpus<'a>(sets: impl Iterator<Item = (usize, &'a LineSet)>) -> (String, usize)
     (text, gpus.len())
 }
 
-fn hull(lines: &LineSet) -> Option<Lines> {
+fn hull(lines: &LineSet) -> Option<LineRange> {
     let ranges = lines.ranges();
     Some(ranges.first()?.hull(*ranges.last()?))
 }
@@ -195,7 +195,7 @@ fn hull(lines: &LineSet) -> Option<Lines> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tombolo_design::scheduling::CtaCut;
+    use tombolo_design::scheduling::CtaDistribution;
     use tombolo_system::directed::{CtaBuilder, DirectedProgram};
     use tombolo_system::movement::Movement;
     use tombolo_system::placement::TouchOrder;
@@ -213,7 +213,8 @@ mod tests {
         };
         let arrays = [("table", 0..32), ("x", 32..34), ("sum", 64..65)];
         let program = DirectedProgram::with_arrays(vec![vec![cta(0), cta(1)]], &arrays);
-        let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");
+        let movement =
+            Movement::find(&*program, CtaDistribution::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");
         advice(&*program, &movement.sharing(&*program), family)
     }
 

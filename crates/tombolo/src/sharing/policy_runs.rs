@@ -12,7 +12,7 @@ use tombolo_design::DesignConfig;
 use tombolo_experiment::campaign::run_one;
 use tombolo_experiment::workload::PreparedProgram;
 use tombolo_machine::quantity::Quantity;
-use tombolo_machine::{Description, MachineConfig, Scale};
+use tombolo_machine::{Description, MachineConfig, MachineScale};
 use tombolo_system::RunRecord;
 use tombolo_system::host::PhasesRecord;
 use tombolo_types::Rate;
@@ -30,7 +30,7 @@ pub(crate) struct PolicyDesign {
 /// Machine and policies, checked. Their settings are final, except for link rate and number of GPUs.
 pub(crate) struct PolicyRuns {
     described: Description<MachineConfig>,
-    scale: Scale,
+    scale: MachineScale,
     /// The scaled machine.
     pub(crate) machine: Arc<MachineConfig>,
     /// Link rate before scaling, comparable with the setting `gpu_link.rate`.

@@ -4,7 +4,7 @@ use crate::Section;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use tombolo_design::DesignConfig;
-use tombolo_machine::{Described, Form, Key, MachineConfig};
+use tombolo_machine::{DescriptionKind, Key, MachineConfig, ValueForm};
 
 /// Schemas of experiment files, by kind of file.
 const SCHEMAS: [(&str, &str); 2] = [
@@ -29,7 +29,7 @@ fn heading(kind: &str) -> String {
 }
 
 /// Returns the keys of a machine or a design; a key on an axis is listed with each option that reads the key.
-fn described<T: Described>() -> Section {
+fn described<T: DescriptionKind>() -> Section {
     let mut lines = BTreeSet::from(["base: a preset, or the path of a file".to_owned()]);
     let axes = T::axes();
     for (section, keys) in T::sections() {
@@ -52,10 +52,10 @@ fn described<T: Described>() -> Section {
 /// Formats the values of a key in a line.
 fn form(key: &Key) -> String {
     match key.form {
-        Form::Any | Form::Text | Form::Count(_) | Form::Fraction => key.expected.to_owned(),
-        Form::Flag => "true, false".to_owned(),
-        Form::Words(words) => quoted(words.iter().copied()),
-        Form::Measure { units, cycles, words, .. } => {
+        ValueForm::Any | ValueForm::Text | ValueForm::Count(_) | ValueForm::Fraction => key.expected.to_owned(),
+        ValueForm::Flag => "true, false".to_owned(),
+        ValueForm::Words(words) => quoted(words.iter().copied()),
+        ValueForm::Measure { units, cycles, words, .. } => {
             let units = units.iter().map(|(unit, _)| *unit).chain(cycles.iter().copied());
             let words =
                 if words.is_empty() { String::new() } else { format!(", or {}", quoted(words.iter().copied())) };

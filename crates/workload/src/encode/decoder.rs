@@ -2,7 +2,7 @@
 
 use super::{AWAITED, CHAIN_SHIFT, ESCAPE, FULL, JOINS, LINKED, MASK_ALL, MASK_BITS, MASK_RUN, MAX_DISTANCE, kind};
 use tombolo_types::stream::{
-    Access, Accesses, AtomicResult, ComputeClass, CtaStream, Links, Op, PackedOrder, StreamError, Token,
+    Access, Accesses, AtomicResult, ChainLinks, ComputeClass, CtaStream, Op, PackedOrder, StreamError, Token,
 };
 use tombolo_types::{Line, Mask, Order};
 
@@ -198,7 +198,7 @@ impl Decoder<'_> {
         let told = self.number()?;
         match u16::try_from(told >> CHAIN_SHIFT) {
             Ok(chain) if chain <= count => {
-                let links = Links { joins: told & u64::from(JOINS) != 0, awaited: told & u64::from(AWAITED) != 0 };
+                let links = ChainLinks { joins: told & u64::from(JOINS) != 0, awaited: told & u64::from(AWAITED) != 0 };
                 Ok(Op::Compute { class, count, chain, links })
             }
             _ => {

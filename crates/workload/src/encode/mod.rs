@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use tombolo_types::Line;
-    use tombolo_types::stream::{ComputeClass, Links, Token};
+    use tombolo_types::stream::{ChainLinks, ComputeClass, Token};
 
     /// An instruction with its accesses; indices are assigned when the stream is laid out.
     type Draft = (Op, Vec<Access>);
@@ -237,7 +237,7 @@ mod tests {
             class,
             count,
             chain,
-            links: Links { joins, awaited },
+            links: ChainLinks { joins, awaited },
         })
     }
 

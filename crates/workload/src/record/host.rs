@@ -17,9 +17,9 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tombolo_types::array::unite;
+use tombolo_types::array::merge_ranges;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo};
-use tombolo_types::{HostPhase, LineSize, On};
+use tombolo_types::{HostPhase, LaunchDevices, LineSize};
 
 /// Compressed streams kept in memory before the rest goes to a temporary file. Source: assumed, a quarter of the
 /// gigabyte allowed for a run besides arrays.
@@ -107,7 +107,7 @@ pub struct Host<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct LaunchTarget {
     stream: u32,
-    on: On,
+    on: LaunchDevices,
 }
 
 impl<'a> Host<'a> {
@@ -287,7 +287,7 @@ impl<'a> Host<'a> {
     }
 
     /// Runs the next launch on these devices instead of the whole machine.
-    pub fn on(&mut self, on: On) -> &mut Host<'a> {
+    pub fn on(&mut self, on: LaunchDevices) -> &mut Host<'a> {
         self.target.on = on;
         self
     }
@@ -490,7 +490,7 @@ impl<'a> Host<'a> {
         self.memory.host().switch(false);
         let mut setup = self.setup;
         setup.writes.extend(copied_in(&self.commands, &self.phases));
-        unite(&mut setup.writes);
+        merge_ranges(&mut setup.writes);
         let results = HostPhase { reads: copied_back(&self.commands, &self.phases), writes: Vec::new() };
         Recording {
             name: name.to_owned(),

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tombolo_types::HostPhase;
-use tombolo_types::array::unite;
+use tombolo_types::array::merge_ranges;
 
 /// Minimum number of ranges before noted ranges are united: elements arrive individually, and mostly in order.
 const MANY: usize = 1 << 12;
@@ -48,8 +48,8 @@ impl HostWatch {
     /// Returns all accesses noted since the last call.
     pub(crate) fn take(&self) -> HostPhase {
         let mut phase = std::mem::take(&mut *self.phase());
-        unite(&mut phase.reads);
-        unite(&mut phase.writes);
+        merge_ranges(&mut phase.reads);
+        merge_ranges(&mut phase.writes);
         phase
     }
 
@@ -67,7 +67,7 @@ fn note(ranges: &mut Vec<Range<u64>>, addresses: Range<u64>) {
     // The buffer is full, and a push would double it. It is doubled only if more than half remains after uniting, so
     // that ranges are seldom united.
     if ranges.len() >= MANY && ranges.len() == ranges.capacity() {
-        unite(ranges);
+        merge_ranges(ranges);
         ranges.reserve(ranges.len());
     }
     ranges.push(addresses);

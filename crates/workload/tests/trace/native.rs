@@ -6,7 +6,9 @@ use tempfile::TempDir;
 use tombolo_types::stream::{
     Access, Accesses, Command, CtaStream, KernelClass, KernelInfo, Op, Program, StreamError, Token,
 };
-use tombolo_types::{ArrayInfo, GpuId, GpuSet, HostPhase, Line, LineSize, Mask, ModuleSet, On, Order, Scope};
+use tombolo_types::{
+    ArrayInfo, GpuId, GpuSet, HostPhase, LaunchDevices, Line, LineSize, Mask, ModuleSet, Order, Scope,
+};
 use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
@@ -37,13 +39,17 @@ impl Handmade {
         };
         let commands = vec![
             Command::launch(0, 2),
-            Command::Launch { kernel: 0, stream: 1, on: On::Gpus(GpuSet::from_bits(0b101)) },
+            Command::Launch { kernel: 0, stream: 1, on: LaunchDevices::Gpus(GpuSet::from_bits(0b101)) },
             Command::Barrier,
-            Command::Launch { kernel: 0, stream: 0, on: On::Modules(ModuleSet::from_bits(1 << 63)) },
+            Command::Launch { kernel: 0, stream: 0, on: LaunchDevices::Modules(ModuleSet::from_bits(1 << 63)) },
             Command::Copy { address: u64::MAX, bytes: 1, to_device: false },
             Command::Host { phase: 1 },
             Command::Host { phase: 0 },
-            Command::Launch { kernel: 0, stream: 0, on: On::Gpus([GpuId(3), GpuId(254)].into_iter().collect()) },
+            Command::Launch {
+                kernel: 0,
+                stream: 0,
+                on: LaunchDevices::Gpus([GpuId(3), GpuId(254)].into_iter().collect()),
+            },
         ];
         let array = |name: &str, base, bytes, element| ArrayInfo { name: name.to_owned(), base, bytes, element };
         let arrays =
@@ -314,7 +320,8 @@ fn parts_and_places_that_make_no_sense_are_refused() {
         let message = refused(&|it| it.kernels[0].parts = parts.to_vec());
         assert!(message.contains("that do not ascend from 0 to its CTAs"), "{message}");
     }
-    let message = refused(&|it| it.commands[1] = Command::Launch { kernel: 0, stream: 1, on: On::Gpus(GpuSet::NONE) });
+    let message =
+        refused(&|it| it.commands[1] = Command::Launch { kernel: 0, stream: 1, on: LaunchDevices::Gpus(GpuSet::NONE) });
     assert!(message.contains("a launch of kernel 0 on no device"), "{message}");
 }
 

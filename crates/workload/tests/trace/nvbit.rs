@@ -2,7 +2,7 @@
 
 use super::kit::{block, folder, folder_with_list, header, memory, notes, open, open_text, stream, streams};
 use ComputeClass::{Fp32, Fp64, Int};
-use tombolo_types::stream::{Accesses, AtomicResult, Command, ComputeClass, CtaStream, Links, Op, PackedOrder};
+use tombolo_types::stream::{Accesses, AtomicResult, ChainLinks, Command, ComputeClass, CtaStream, Op, PackedOrder};
 use tombolo_types::{Order, Scope, Semantics};
 use tombolo_workload::trace;
 
@@ -122,7 +122,7 @@ fn warps_may_come_in_any_order() {
     let block = "#BEGIN_TB\nthread block = 0,0,0\nwarp = 1\ninsts = 1\n0 1 0 DADD 0 0\nwarp = 0\ninsts = 1\n0 1 0 FADD 0 0\n#END_TB\n";
     let program = open_text(&(header(4, "1,1,1", 64) + block)).unwrap();
     let [stream] = &streams(&*program)[..] else { panic!("one CTA") };
-    let compute = |class| Op::Compute { class, count: 1, chain: 1, links: Links::default() };
+    let compute = |class| Op::Compute { class, count: 1, chain: 1, links: ChainLinks::default() };
     assert_eq!(stream.ops, [compute(ComputeClass::Fp32), compute(ComputeClass::Fp64)]);
     assert_eq!(stream.warps, [0..1, 1..2]);
 }
@@ -131,7 +131,7 @@ fn warps_may_come_in_any_order() {
 fn arithmetic_runs_join_within_a_warp_only() {
     let warp: &[&str] = &["0 1 0 FADD 0 0", "1 1 0 FMUL 0 0", "2 1 0 IADD3 0 0", "3 1 0 EXIT 0 0"];
     let program = open_text(&(header(4, "1,1,1", 64) + &block("0,0,0", &[warp, &warp[3..]]))).unwrap();
-    let compute = |class, count, chain| Op::Compute { class, count, chain, links: Links::default() };
+    let compute = |class, count, chain| Op::Compute { class, count, chain, links: ChainLinks::default() };
     let expected = [
         compute(ComputeClass::Fp32, 2, 1),
         compute(ComputeClass::Int, 1, 0),
@@ -179,7 +179,7 @@ fn what_reads_the_result_of_arithmetic_waits_for_it() {
 fn a_chain_on_a_loaded_value_starts_with_it() {
     let (add, load) = ("00 1 1 R2 FADD 2 R2 R2 0", "20 1 1 R3 LDG.E 1 R8 4 1 0x100 0");
     let ops = stream(4, &[add, load, "30 1 1 R4 FADD 1 R3 0"]).ops;
-    let own = Op::Compute { class: Fp32, count: 1, chain: 1, links: Links::default() };
+    let own = Op::Compute { class: Fp32, count: 1, chain: 1, links: ChainLinks::default() };
     assert_eq!(ops, [own, Op::Load { order: weak(), accesses: at(0, 1) }, wait(1), own]);
     let scratch = "40 1 1 R2 LDS 1 R9 4 1 0x10 0";
     assert_eq!(arithmetic(&[add, scratch, add])[1], (Fp32, 1, 1, false, false), "the scratchpad has written it");

@@ -7,8 +7,8 @@ use super::state::{ClientRequest, NodeMessage, NodeState};
 use super::step::{DeliveryEviction, NodeStep};
 use crate::litmus::{Location, Program};
 use tombolo_protocol::Request;
+use tombolo_protocol::client_home::{Node, Nodes};
 use tombolo_protocol::front::Stage;
-use tombolo_protocol::nodes::{Node, Nodes};
 
 impl<P: Nodes> NodeMachine<'_, P> {
     fn lifeline(&self, node: Node) -> usize {

@@ -6,8 +6,10 @@ use super::super::values::{CELLS, Cells, Values, WHOLE_LINE};
 use super::NodeMachine;
 use super::state::{BlockValues, CELLS_OF_BLOCK, ClientRequest, NodeMessage, NodeState, block_with, line_of};
 use crate::litmus::Value;
-use tombolo_protocol::node::Effects;
-use tombolo_protocol::nodes::{self, Access, Answer, Class, Event, Hold, Node, Nodes, Of};
+use tombolo_protocol::client_home::{
+    self, Answer, BlockEvent, ClientHomeTypes, Hold, HomeMemoryAccess, MessageClass, Node, Nodes,
+};
+use tombolo_protocol::effects::Effects;
 use tombolo_protocol::{Data, Refusal, Request};
 use tombolo_types::{Mask, ModuleId, Scope};
 
@@ -23,7 +25,7 @@ struct NodeEffects<'a, P: Nodes> {
     effects: u32,
 }
 
-impl<P: Nodes> Effects<Of<P>, BlockValues> for NodeEffects<'_, P> {
+impl<P: Nodes> Effects<ClientHomeTypes<P>, BlockValues> for NodeEffects<'_, P> {
     fn send(&mut self, to: Node, message: P::Message<BlockValues>) {
         self.effects += 1;
         if to == self.at {
@@ -38,12 +40,12 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for NodeEffects<'_, P> {
         self.reply = Some(answer);
     }
 
-    fn memory(&mut self, access: Access<BlockValues>) {
+    fn memory(&mut self, access: HomeMemoryAccess<BlockValues>) {
         self.effects += 1;
         match access {
-            Access::Read => self.reads = true,
-            Access::Write { set, data } => self.state.memory[self.block].merge(data, set),
-            Access::WriteAll { data } => self.state.memory[self.block] = data,
+            HomeMemoryAccess::Read => self.reads = true,
+            HomeMemoryAccess::Write { set, data } => self.state.memory[self.block].merge(data, set),
+            HomeMemoryAccess::WriteAll { data } => self.state.memory[self.block] = data,
         }
     }
 
@@ -61,12 +63,12 @@ struct StepPrediction {
     parks: bool,
 }
 
-impl<P: Nodes> Effects<Of<P>, BlockValues> for StepPrediction {
+impl<P: Nodes> Effects<ClientHomeTypes<P>, BlockValues> for StepPrediction {
     fn send(&mut self, _: Node, _: P::Message<BlockValues>) {}
 
     fn answer(&mut self, _: Answer<BlockValues>) {}
 
-    fn memory(&mut self, _: Access<BlockValues>) {}
+    fn memory(&mut self, _: HomeMemoryAccess<BlockValues>) {}
 
     fn hold(&mut self, how: Hold) {
         match how {
@@ -88,7 +90,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         state: &mut NodeState<P>,
         at: Node,
         block: usize,
-        event: Event<P::Message<BlockValues>, BlockValues>,
+        event: BlockEvent<P::Message<BlockValues>, BlockValues>,
     ) -> Option<StepResult> {
         let index = self.index(at, block);
         let mut slot = state.slots[index].clone();
@@ -109,7 +111,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         state.slots[index] = slot;
         if reads {
             let data = state.memory[block];
-            self.step_at(state, at, block, Event::Read(data));
+            self.step_at(state, at, block, BlockEvent::Read(data));
         }
         Some(StepResult { held, reply })
     }
@@ -119,7 +121,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     pub(super) fn run_request(&self, state: &mut NodeState<P>, client: u8, asked: ClientRequest) -> bool {
         let block = self.block(asked.line);
         let first = self.first_cell(asked.line);
-        let event = Event::Asked(of_block(asked.request, first));
+        let event = BlockEvent::Request(of_block(asked.request, first));
         let Some(StepResult { held, reply }) = self.step_at(state, Node::Client(ModuleId(client)), block, event) else {
             return false;
         };
@@ -148,7 +150,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         let at = Node::Client(ModuleId(client));
         let block = self.block(asked.line);
         let mut slot = state.slots[self.index(at, block)].clone();
-        let event = Event::Asked(of_block(asked.request, self.first_cell(asked.line)));
+        let event = BlockEvent::Request(of_block(asked.request, self.first_cell(asked.line)));
         let mut trial = StepPrediction { parks: false };
         self.protocol.step(at, &mut slot, event, &mut trial).is_ok() && trial.parks
     }
@@ -162,8 +164,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
     ) -> bool {
         let block = block as usize;
         let class = P::class(&message);
-        let taken = self.step_at(state, to, block, Event::Told { from, message }).is_some();
-        if !taken && class != Class::Request {
+        let taken = self.step_at(state, to, block, BlockEvent::Message { from, message }).is_some();
+        if !taken && class != MessageClass::Request {
             state.break_with(Violation::Unexpected("a node refuses what waits for nothing"));
         }
         if let (true, Node::Client(client)) = (taken, to) {
@@ -174,7 +176,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
 
     /// Evicts the block at a client.
     pub(super) fn evict(&self, state: &mut NodeState<P>, client: u8, block: usize) -> bool {
-        let taken = self.step_at(state, Node::Client(ModuleId(client)), block, Event::Evict).is_some();
+        let taken = self.step_at(state, Node::Client(ModuleId(client)), block, BlockEvent::Evict).is_some();
         if taken {
             state.occupied_ways &= !(1 << self.client_index(client, block));
             self.leave_if_gone(state, client, block);
@@ -186,7 +188,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     pub(super) fn evict_above(&self, state: &mut NodeState<P>, client: u8, block: usize) {
         let node = Node::Client(ModuleId(client));
         let above = P::above(&state.slots[self.index(node, block)]).copied().unwrap_or_default();
-        self.step_at(state, node, block, Event::EvictAbove(above));
+        self.step_at(state, node, block, BlockEvent::EvictAbove(above));
     }
 
     /// Begins pending merges, and removes completed merges.
@@ -199,7 +201,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
                     state.merges.push(merge);
                     continue;
                 }
-                self.step_at(state, node, block, Event::Merge { all: merge.all });
+                self.step_at(state, node, block, BlockEvent::Merge { all: merge.all });
             }
             let busy = P::is_busy(&state.slots[index]);
             if self.protocol.owes(&state.slots[index]) || merge.all && busy {
@@ -238,15 +240,15 @@ impl<P: Nodes> NodeMachine<'_, P> {
 const NOBODYS: Value = Value::MIN;
 
 /// Converts a request for a line with first cell `first` into a request for the block.
-fn of_block(request: Request<Values>, first: usize) -> nodes::Request<BlockValues> {
+fn of_block(request: Request<Values>, first: usize) -> client_home::BlockRequest<BlockValues> {
     let shifted = |mask: Mask| Mask((mask.0 & ((1 << CELLS) - 1)) << first);
     match request {
-        Request::Read { mask, scope } => nodes::Request::Read { set: shifted(mask), scope },
+        Request::Read { mask, scope } => client_home::BlockRequest::Read { set: shifted(mask), scope },
         Request::Write { mask, scope, data, tracked: _ } => {
-            nodes::Request::Write { set: shifted(mask), scope, data: block_with(data, first) }
+            client_home::BlockRequest::Write { set: shifted(mask), scope, data: block_with(data, first) }
         }
         Request::Atomic { mask, scope, update, returns } => {
-            nodes::Request::Atomic { set: shifted(mask), scope, update, returns }
+            client_home::BlockRequest::Atomic { set: shifted(mask), scope, update, returns }
         }
     }
 }

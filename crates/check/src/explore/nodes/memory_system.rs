@@ -6,8 +6,8 @@ use super::super::state::{FlatRegister, FrontEnds, Violation};
 use super::super::values::Values;
 use super::NodeMachine;
 use super::state::{ClientRequest, Merge, NodeMessage, NodeState};
-use tombolo_protocol::nodes::Nodes;
-use tombolo_protocol::{Action, Plan, Request};
+use tombolo_protocol::client_home::Nodes;
+use tombolo_protocol::{Action, PhasePlan, Request};
 use tombolo_types::ModuleId;
 
 impl<P: Nodes> MemorySystem for NodeMachine<'_, P> {
@@ -72,7 +72,7 @@ impl<P: Nodes> MemorySystem for NodeMachine<'_, P> {
             && state.merges.iter().any(|merge| merge.thread as usize == thread && merge.client == member.0)
     }
 
-    fn plan_at_boundary(&self, number: usize, index: u8) -> Option<Plan> {
+    fn plan_at_boundary(&self, number: usize, index: u8) -> Option<PhasePlan> {
         self.boundaries[number].get(index as usize).copied()
     }
 }

@@ -1,6 +1,6 @@
 //! Machines with caches that exchange data directly: clients with blocks, and block homes next to the host's memory.
 //!
-//! Hosts any [`Nodes`] protocol, by the duties listed in [`tombolo_protocol::nodes`]. Each GPU is a client, below the
+//! Hosts any [`Nodes`] protocol, by the duties listed in [`tombolo_protocol::client_home`]. Each GPU is a client, below the
 //! SMs with its threads. The host is another client; its core has at most a single access in flight and no L1.
 //!
 //! - `state` defines a state, `host` carries out protocol steps, `step` enumerates the possible successors. `turn`
@@ -40,9 +40,9 @@ use super::search::World;
 use crate::litmus::{FinalState, Location, Program};
 use state::{BlockValues, CELLS_OF_BLOCK, NodeState};
 use std::collections::VecDeque;
+use tombolo_protocol::client_home::{Node, Nodes};
 use tombolo_protocol::host::Backlog;
-use tombolo_protocol::nodes::{Node, Nodes};
-use tombolo_protocol::{Plan, plan};
+use tombolo_protocol::{PhasePlan, plan};
 use tombolo_types::ModuleId;
 
 /// A program laid out on clients and homes.
@@ -55,7 +55,7 @@ pub(super) struct NodeMachine<'a, P> {
     /// Blocks occupied by the program's lines.
     blocks: usize,
     /// Plans for each kernel boundary, in order.
-    boundaries: Vec<Vec<Plan>>,
+    boundaries: Vec<Vec<PhasePlan>>,
 }
 
 /// Explores `program` on clients and homes. Used for protocols with block clients, in place of the explorer for line
@@ -78,8 +78,8 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
         let blocks = (0..scene.lines).map(|line| layout.region(line) + 1).max().unwrap_or(0);
         let boundaries = program.boundaries();
         let boundaries = (0..boundaries).map(|number| {
-            let end = Plan::from(protocol.release(plan::Sync::Kernel));
-            let launch = Plan::from(protocol.acquire(plan::Sync::Kernel));
+            let end = PhasePlan::from(protocol.release(plan::Sync::Kernel));
+            let launch = PhasePlan::from(protocol.acquire(plan::Sync::Kernel));
             if has_launch(program, number) { vec![end, launch] } else { vec![end] }
         });
         let boundaries = boundaries.collect();

@@ -10,7 +10,7 @@ use super::NodeMachine;
 use super::state::{BlockValues, NodeMessage, NodeState};
 use crate::litmus::{FinalState, Location, Value};
 use tombolo_protocol::Data;
-use tombolo_protocol::nodes::{Node, Nodes, Standing};
+use tombolo_protocol::client_home::{ClientView, Node, Nodes};
 use tombolo_types::{Mask, ModuleId};
 
 impl<P: Nodes> NodeMachine<'_, P> {
@@ -30,8 +30,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
         (0..self.clients).map(ModuleId)
     }
 
-    fn standing(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> Standing<Mask> {
-        P::standing(&state.slots[self.client_index(client.0, block)])
+    fn standing(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> ClientView<Mask> {
+        P::client_view(&state.slots[self.client_index(client.0, block)])
     }
 
     fn above(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> Mask {

@@ -5,8 +5,8 @@ use super::super::values::{CELLS, Cells, Values};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use tombolo_protocol::Request;
+use tombolo_protocol::client_home::{MessageClass, Node, Nodes};
 use tombolo_protocol::host::Backlog;
-use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_types::Mask;
 
 /// Maximum number of lines in a block.
@@ -162,7 +162,7 @@ pub(super) enum NodeChannel {
     /// From an SM to its client, per line.
     ToClient { sm: u8, line: u8 },
     /// Between nodes, per block and class; messages in an unordered class travel independently.
-    Between { from: Node, to: Node, block: u8, class: Class },
+    Between { from: Node, to: Node, block: u8, class: MessageClass },
     /// From a client to an SM, per line.
     ToSm { sm: u8, line: u8 },
 }

@@ -8,13 +8,13 @@ use super::NodeMachine;
 use super::state::{BlockValues, ClientRequest, NodeChannel, NodeMessage, NodeState};
 use crate::litmus::Instruction;
 use tombolo_protocol::Request;
+use tombolo_protocol::client_home::{MessageClass, Node, Nodes};
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::l1::L1Pending;
-use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_types::Scope;
 
 /// Sender, receiver and class of messages in a queue.
-type QueueKey = (Node, Node, Class);
+type QueueKey = (Node, Node, MessageClass);
 
 /// A single step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,8 +61,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
             for client in 0..self.clients {
                 for block in 0..self.blocks {
                     let slot = &state.slots[self.client_index(client, block)];
-                    let unseen = self.protocol.leaves_silently(slot);
-                    if P::standing(slot).holds && !P::is_busy(slot) && !unseen {
+                    let unseen = self.protocol.evicts_silently(slot);
+                    if P::client_view(slot).holds && !P::is_busy(slot) && !unseen {
                         steps.push(NodeStep::Evict { client, block: block as u8 });
                     }
                 }
@@ -120,7 +120,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
             NodeMessage::Request(ClientRequest { sm: Some(sm), line, .. }) => (self.client_of(sm), self.block(line)),
             NodeMessage::Between { to: Node::Client(client), block, .. } => (client.0, block as usize),
             NodeMessage::Between { to: Node::Home, block, ref message, .. } => {
-                if P::class(message) != Class::Request || !P::is_busy(&state.slots[self.home_index(block as usize)]) {
+                if P::class(message) != MessageClass::Request
+                    || !P::is_busy(&state.slots[self.home_index(block as usize)])
+                {
                     steps.push(deliver(DeliveryEviction::Nothing));
                 }
                 return;
@@ -136,7 +138,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
             return;
         }
         steps.push(deliver(DeliveryEviction::Nothing));
-        if self.config.evictions != Evictions::Never && P::standing(slot).holds && !busy {
+        if self.config.evictions != Evictions::Never && P::client_view(slot).holds && !busy {
             steps.push(deliver(DeliveryEviction::Block));
         }
         if self.config.evictions == Evictions::Spontaneous && P::above(slot).is_some_and(|above| !above.is_empty()) {
@@ -155,15 +157,15 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
         let commutes = |at: &u16| match &state.messages[*at as usize] {
             NodeMessage::Between { message, to, block, .. } => match (P::class(message), to) {
-                (Class::Answer, _) => !self.meets(state, *at),
+                (MessageClass::Answer, _) => !self.meets(state, *at),
                 // Any waiter for this message can be late by itself.
-                (Class::Down, Node::Client(_)) if P::only_tells(message) => true,
+                (MessageClass::Down, Node::Client(_)) if P::only_notifies(message) => true,
                 // A waiting client handles no further message for the block, except from a peer.
-                (Class::Down, Node::Client(client)) => {
+                (MessageClass::Down, Node::Client(client)) => {
                     let slot = &state.slots[self.client_index(client.0, *block as usize)];
-                    P::CHANNELS.keep_order(Class::Down) && P::is_busy(slot) && !self.meets(state, *at)
+                    P::CHANNELS.keep_order(MessageClass::Down) && P::is_busy(slot) && !self.meets(state, *at)
                 }
-                (Class::Down, Node::Home) | (Class::Request | Class::Peer, _) => false,
+                (MessageClass::Down, Node::Home) | (MessageClass::Request | MessageClass::Peer, _) => false,
             },
             NodeMessage::Request(_) | NodeMessage::Fill { .. } => false,
         };
@@ -287,7 +289,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     /// True if a client has room for another request to its home.
     pub(super) fn has_room(&self, state: &NodeState<P>, client: Node) -> bool {
         let Some(slots) = self.config.slots else { return true };
-        let request = (client, Node::Home, Class::Request);
+        let request = (client, Node::Home, MessageClass::Request);
         self.queued(state).iter().filter(|queue| **queue == request).count() < slots as usize
     }
 
@@ -295,7 +297,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
     fn is_end(&self, state: &NodeState<P>, step: NodeStep) -> bool {
         let NodeStep::Deliver { at, .. } = step else { return false };
         match &state.messages[at as usize] {
-            NodeMessage::Between { message, .. } => matches!(P::class(message), Class::Answer | Class::Peer),
+            NodeMessage::Between { message, .. } => {
+                matches!(P::class(message), MessageClass::Answer | MessageClass::Peer)
+            }
             NodeMessage::Request(_) | NodeMessage::Fill { .. } => false,
         }
     }

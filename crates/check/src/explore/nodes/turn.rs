@@ -4,8 +4,8 @@ use super::NodeMachine;
 use super::state::{ClientRequest, NodeState};
 use std::collections::VecDeque;
 use tombolo_protocol::Request;
-use tombolo_protocol::host::{self, Arrival, Backlog, Backlogged, Resuming, Taken, Tried};
-use tombolo_protocol::nodes::Nodes;
+use tombolo_protocol::client_home::Nodes;
+use tombolo_protocol::host::{self, Admission, Arrival, Backlog, DeferringL2, MissCompletion, StepOutcome};
 
 /// A resource that a request lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ struct ClientHost<'a, 'm, P: Nodes> {
     client: u8,
 }
 
-impl<P: Nodes> Backlogged for ClientHost<'_, '_, P> {
+impl<P: Nodes> DeferringL2 for ClientHost<'_, '_, P> {
     type Item = ClientRequest;
 
     fn backlog(&mut self) -> &mut Backlog<ClientRequest> {
@@ -57,7 +57,7 @@ impl<P: Nodes> ClientArrival<'_, '_, P> {
 }
 
 impl<P: Nodes> Arrival for ClientArrival<'_, '_, P> {
-    type Lack = MissingResource;
+    type MissingResource = MissingResource;
 
     fn is_read(&self) -> bool {
         matches!(self.asked.request, Request::Read { .. })
@@ -82,13 +82,13 @@ impl<P: Nodes> Arrival for ClientArrival<'_, '_, P> {
         self.at.state.held[index].push_back(*self.asked);
     }
 
-    fn run(&mut self) -> Result<Tried, MissingResource> {
+    fn run(&mut self) -> Result<StepOutcome, MissingResource> {
         let index = self.index();
         let ClientHost { machine, state, client } = &mut self.at;
         if !P::is_busy(&state.slots[index]) {
             machine.make_room(state, *client, self.asked)?;
         }
-        Ok(if machine.run_request(state, *client, *self.asked) { Tried::Taken } else { Tried::Stalled })
+        Ok(if machine.run_request(state, *client, *self.asked) { StepOutcome::Accepted } else { StepOutcome::Stalled })
     }
 }
 
@@ -102,8 +102,8 @@ struct IdleBlock<'a, 'm, P: Nodes> {
     queue: &'a mut VecDeque<ClientRequest>,
 }
 
-impl<P: Nodes> Resuming for IdleBlock<'_, '_, P> {
-    type Held = ();
+impl<P: Nodes> MissCompletion for IdleBlock<'_, '_, P> {
+    type Detached = ();
     type Item = ClientRequest;
 
     // A merge waits until the block's requests have run.
@@ -120,10 +120,10 @@ impl<P: Nodes> Resuming for IdleBlock<'_, '_, P> {
         true
     }
 
-    fn take(&mut self, asked: &ClientRequest, _: bool) -> Option<Taken> {
+    fn take(&mut self, asked: &ClientRequest, _: bool) -> Option<Admission> {
         let ClientHost { machine, state, client } = &mut self.at;
         match machine.serve_request(state, *client, asked, true) {
-            Ok(()) => Some(Taken::Yes),
+            Ok(()) => Some(Admission::Admitted),
             Err(lack) => {
                 self.lack = Some(lack);
                 None
@@ -159,8 +159,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
     ) -> Result<(), MissingResource> {
         let at = ClientHost { machine: self, state, client };
         match host::take(&self.protocol, &mut ClientArrival { at, asked, again })? {
-            Taken::Yes => Ok(()),
-            Taken::Waits => unreachable!("a client's requests need no credit"),
+            Admission::Admitted => Ok(()),
+            Admission::AwaitsCredit => unreachable!("a client's requests need no credit"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::row::{TableCell, TableRow};
 use super::{CoherenceTable, Touch};
-use crate::elision::{Account, Boundary, BrokenElision, ModuleSet, State, Why};
+use crate::elision::{Account, BoundaryOperations, BrokenElision, DecisionReason, ModuleSet, StructureState};
 
 impl CoherenceTable {
     /// Gives each touched structure a single row, as the most recent. Returns the rows evicted for it; `None` if
@@ -49,7 +49,7 @@ impl CoherenceTable {
     pub(super) fn record_evictions(
         &mut self,
         evicted: Vec<TableRow>,
-        boundary: &Boundary,
+        boundary: &BoundaryOperations,
         why: &mut dyn FnMut(&Account),
     ) {
         for row in evicted {
@@ -58,12 +58,12 @@ impl CoherenceTable {
                 let invalidated = if operation.invalidate.is_some() { before.invalidated() } else { before };
                 let after = if operation.flush.is_some() { invalidated.flushed() } else { invalidated };
                 let forgets = [Some(BrokenElision::EvictionSilent), Some(BrokenElision::EvictionLeavesCopies)];
-                if after != State::NotPresent && !forgets.contains(&self.broken) {
-                    self.untracked = self.untracked.and(ModuleSet::only(module));
+                if after != StructureState::NotPresent && !forgets.contains(&self.broken) {
+                    self.untracked = self.untracked.union(ModuleSet::only(module));
                 }
-                if before != State::NotPresent {
-                    let flush = if before.is_dirty() { Why::Evicted } else { Why::Clean };
-                    let cache = Account::of_cache(module, Why::Evicted, flush);
+                if before != StructureState::NotPresent {
+                    let flush = if before.is_dirty() { DecisionReason::Evicted } else { DecisionReason::Clean };
+                    let cache = Account::of_cache(module, DecisionReason::Evicted, flush);
                     why(&Account { structure: Some(row.structure), before, after, ..cache });
                 }
             }
@@ -82,7 +82,7 @@ impl CoherenceTable {
     /// Removes rows without contents in any module (III-C, "Removing Entries").
     pub(super) fn remove_empty_rows(&mut self) {
         let broken = self.broken == Some(BrokenElision::LiveRowRemoved);
-        let stays = |state: State| if broken { state.is_dirty() } else { state != State::NotPresent };
+        let stays = |state: StructureState| if broken { state.is_dirty() } else { state != StructureState::NotPresent };
         self.rows.retain(|row| row.cells.iter().any(|cell| stays(cell.state)));
     }
 }

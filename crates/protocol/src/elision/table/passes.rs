@@ -2,22 +2,25 @@
 
 use super::row::{TableCell, TableRow};
 use super::{CoherenceTable, Touch};
-use crate::elision::{Account, Boundary, BrokenElision, Extent, LineSet, Mode, ModuleSet, Operations, State, Why};
+use crate::elision::{
+    AccessMode, Account, BoundaryOperations, BrokenElision, DecisionReason, Extent, LineSet, ModuleSet,
+    OperationGranularity, StructureState,
+};
 use tombolo_types::ModuleId;
 
 /// Pass 1's finding for a single cell: its accesses, and the decisions with their reasons.
 #[derive(Clone, Copy)]
 pub(super) struct Finding {
-    before: State,
-    local: Option<Mode>,
-    remote: Option<Mode>,
-    invalidate: Why,
-    flush: Why,
+    before: StructureState,
+    local: Option<AccessMode>,
+    remote: Option<AccessMode>,
+    invalidate: DecisionReason,
+    flush: DecisionReason,
 }
 
 impl Finding {
     /// The finding for a cell without accesses.
-    pub(super) fn idle(before: State, invalidate: Why, flush: Why) -> Finding {
+    pub(super) fn idle(before: StructureState, invalidate: DecisionReason, flush: DecisionReason) -> Finding {
         Finding { before, local: None, remote: None, invalidate, flush }
     }
 }
@@ -37,11 +40,15 @@ impl CoherenceTable {
         self.cell_findings(|row, module, cell| {
             let (local, remote) = self.accesses(row, module, touches);
             let asserted = touches.iter().any(|touch| touch.asserted && row.has(touch));
-            let reason = |why: Why| if asserted && why.is_done() { Why::Asserted } else { why };
+            let reason = |why: DecisionReason| if asserted && why.is_done() { DecisionReason::Asserted } else { why };
             let (invalidate, flush) = (cell.state.invalidation(local), cell.state.flush(local, remote));
             let (invalidate, flush) = match (self.broken, invalidate, flush) {
-                (Some(BrokenElision::StaleTakenAsValid), Why::StaleUsed, flush) => (Why::Current, flush),
-                (Some(BrokenElision::SharedDirtyKept), invalidate, Why::DirtyShared) => (invalidate, Why::NotShared),
+                (Some(BrokenElision::StaleTakenAsValid), DecisionReason::StaleUsed, flush) => {
+                    (DecisionReason::Current, flush)
+                }
+                (Some(BrokenElision::SharedDirtyKept), invalidate, DecisionReason::DirtyShared) => {
+                    (invalidate, DecisionReason::NotShared)
+                }
                 (Some(_) | None, invalidate, flush) => (invalidate, flush),
             };
             Finding { before: cell.state, local, remote, invalidate: reason(invalidate), flush: reason(flush) }
@@ -50,7 +57,12 @@ impl CoherenceTable {
 
     /// The launch's access mode for the row on the module, and any other user's mode for lines that the module
     /// holds or is about to use.
-    fn accesses(&self, row: &TableRow, module: ModuleId, touches: &[Touch]) -> (Option<Mode>, Option<Mode>) {
+    fn accesses(
+        &self,
+        row: &TableRow,
+        module: ModuleId,
+        touches: &[Touch],
+    ) -> (Option<AccessMode>, Option<AccessMode>) {
         let local = touches.iter().filter(|touch| touch.is_local(module) && row.has(touch)).map(|touch| touch.mode);
         let local = local.max();
         let mut range = row.cell(module).lines.clone();
@@ -64,7 +76,7 @@ impl CoherenceTable {
         let others = touches.iter().chain(running).filter(|touch| touch.is_remote(module) && row.has(touch));
         let remote = others.filter(|touch| touch.lines.overlaps(&range)).map(|touch| touch.mode).max();
         let unlabelled = self.running.iter().any(|running| running.may_write_beside(module));
-        (local, if unlabelled && counts { Some(Mode::ReadWrite) } else { remote })
+        (local, if unlabelled && counts { Some(AccessMode::ReadWrite) } else { remote })
     }
 
     /// The boundary requested by a launch.
@@ -74,13 +86,15 @@ impl CoherenceTable {
         findings: &[Vec<Finding>],
         evicted: &[TableRow],
         why: &mut dyn FnMut(&Account),
-    ) -> Boundary {
-        let mut boundary = Boundary::nothing(self.modules);
+    ) -> BoundaryOperations {
+        let mut boundary = BoundaryOperations::nothing(self.modules);
         self.add_requests(&mut boundary, findings);
         for module in self.modules() {
             let operation = &mut boundary.modules[usize::from(module.0)];
             operation.turn = self.turn(module);
-            for cell in evicted.iter().map(|row| row.cell(module)).filter(|cell| cell.state != State::NotPresent) {
+            for cell in
+                evicted.iter().map(|row| row.cell(module)).filter(|cell| cell.state != StructureState::NotPresent)
+            {
                 if self.broken != Some(BrokenElision::EvictionSilent) {
                     self.extend_to(&mut operation.invalidate, &cell.lines);
                     if cell.state.is_dirty() {
@@ -90,14 +104,14 @@ impl CoherenceTable {
             }
             if self.untracked.contains(module) && touches.iter().any(|touch| touch.is_local(module)) {
                 operation.invalidate = Some(Extent::Cache);
-                why(&Account::of_cache(module, Why::Untracked, Why::Clean));
+                why(&Account::of_cache(module, DecisionReason::Untracked, DecisionReason::Clean));
             }
         }
         boundary
     }
 
     /// Adds to `boundary` the operations that the findings request.
-    pub(super) fn add_requests(&self, boundary: &mut Boundary, findings: &[Vec<Finding>]) {
+    pub(super) fn add_requests(&self, boundary: &mut BoundaryOperations, findings: &[Vec<Finding>]) {
         for (row, findings) in self.rows.iter().zip(findings) {
             for (module, finding) in self.modules().zip(findings) {
                 let operation = &mut boundary.modules[usize::from(module.0)];
@@ -114,15 +128,15 @@ impl CoherenceTable {
     /// Extends an operation to `lines`.
     fn extend_to(&self, extent: &mut Option<Extent>, lines: &LineSet) {
         match (self.config.operations, extent) {
-            (Operations::Range, Some(Extent::Lines(reached))) => reached.add(lines),
-            (Operations::Range, extent @ None) => *extent = Some(Extent::Lines(lines.clone())),
-            (Operations::Range, Some(Extent::Cache)) => {}
-            (Operations::Cache, extent) => *extent = Some(Extent::Cache),
+            (OperationGranularity::Range, Some(Extent::Lines(reached))) => reached.add(lines),
+            (OperationGranularity::Range, extent @ None) => *extent = Some(Extent::Lines(lines.clone())),
+            (OperationGranularity::Range, Some(Extent::Cache)) => {}
+            (OperationGranularity::Cache, extent) => *extent = Some(Extent::Cache),
         }
     }
 
     /// Pass 2: the operations' effects on each module's rows, except rows used there by a running kernel.
-    pub(super) fn perform(&mut self, boundary: &Boundary, findings: &[Vec<Finding>]) {
+    pub(super) fn perform(&mut self, boundary: &BoundaryOperations, findings: &[Vec<Finding>]) {
         let cleans_busy = self.broken == Some(BrokenElision::BusyRowCleaned);
         let busy = |row: &TableRow| self.modules().map(|module| !cleans_busy && self.busy(row, module)).collect();
         let busy: Vec<Vec<bool>> = self.rows.iter().map(busy).collect();
@@ -139,13 +153,13 @@ impl CoherenceTable {
                     if reaches(operation.flush.as_ref(), finding.flush, self.broken) {
                         cell.state = flushed(cell.state, self.broken);
                     }
-                    if cell.state == State::NotPresent {
+                    if cell.state == StructureState::NotPresent {
                         cell.lines = LineSet::default();
                     }
                 }
             }
             if operation.invalidate == Some(Extent::Cache) && !self.is_unlabelled() {
-                self.untracked = self.untracked.without(ModuleSet::only(module));
+                self.untracked = self.untracked.difference(ModuleSet::only(module));
             }
         }
     }
@@ -191,7 +205,7 @@ impl CoherenceTable {
 
 /// True if an operation with this extent reaches a row's lines, given the row's own reason for or against the
 /// operation.
-fn reaches(extent: Option<&Extent>, asked: Why, broken: Option<BrokenElision>) -> bool {
+fn reaches(extent: Option<&Extent>, asked: DecisionReason, broken: Option<BrokenElision>) -> bool {
     match extent {
         None => false,
         Some(Extent::Cache) => broken != Some(BrokenElision::ColumnsOfAskingRows) || asked.is_done(),
@@ -199,28 +213,38 @@ fn reaches(extent: Option<&Extent>, asked: Why, broken: Option<BrokenElision>) -
     }
 }
 
-/// [`State::flushed`] with broken rules applied.
-fn flushed(state: State, broken: Option<BrokenElision>) -> State {
+/// [`StructureState::flushed`] with broken rules applied.
+fn flushed(state: StructureState, broken: Option<BrokenElision>) -> StructureState {
     match broken {
-        Some(BrokenElision::ReleaseSetsNotPresent) if state.is_dirty() => State::NotPresent,
+        Some(BrokenElision::ReleaseSetsNotPresent) if state.is_dirty() => StructureState::NotPresent,
         Some(_) | None => state.flushed(),
     }
 }
 
-/// [`State::launched`] with broken rules applied.
-fn launched(state: State, local: Option<Mode>, remote: Option<Mode>, broken: Option<BrokenElision>) -> State {
-    let by_local = |state: State| state.launched(local, None);
+/// [`StructureState::launched`] with broken rules applied.
+fn launched(
+    state: StructureState,
+    local: Option<AccessMode>,
+    remote: Option<AccessMode>,
+    broken: Option<BrokenElision>,
+) -> StructureState {
+    let by_local = |state: StructureState| state.launched(local, None);
     // A remote write flushes, then marks as stale.
-    let by_remote = |state: State| match (remote, state) {
-        (Some(Mode::ReadWrite), State::Valid | State::Dirty | State::Stale | State::DirtyStale) => State::Stale,
-        (Some(Mode::ReadWrite), State::NotPresent) => State::NotPresent,
-        (None | Some(Mode::Read), state) => state,
+    let by_remote = |state: StructureState| match (remote, state) {
+        (
+            Some(AccessMode::ReadWrite),
+            StructureState::Valid | StructureState::Dirty | StructureState::Stale | StructureState::DirtyStale,
+        ) => StructureState::Stale,
+        (Some(AccessMode::ReadWrite), StructureState::NotPresent) => StructureState::NotPresent,
+        (None | Some(AccessMode::Read), state) => state,
     };
     match broken {
         Some(BrokenElision::LocalBeforeRemote) => by_remote(by_local(state)),
         Some(BrokenElision::RemoteBeforeLocal) => by_local(by_remote(state)),
-        Some(BrokenElision::RemoteWriteLeavesValid) if state == State::Valid && local.is_none() => state,
-        Some(BrokenElision::StaleBytesForgotten) if state.launched(local, remote) == State::DirtyStale => State::Dirty,
+        Some(BrokenElision::RemoteWriteLeavesValid) if state == StructureState::Valid && local.is_none() => state,
+        Some(BrokenElision::StaleBytesForgotten) if state.launched(local, remote) == StructureState::DirtyStale => {
+            StructureState::Dirty
+        }
         Some(_) | None => state.launched(local, remote),
     }
 }

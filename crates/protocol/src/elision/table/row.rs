@@ -1,27 +1,27 @@
 //! A single row in the table: possible L2 contents per module for a structure.
 
 use super::Touch;
-use crate::elision::{LineSet, Lines, State};
+use crate::elision::{LineRange, LineSet, StructureState};
 use tombolo_types::ModuleId;
 
 /// Possible contents of a module's L2 for a structure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct TableCell {
-    pub(super) state: State,
-    /// Empty if the state is [`State::NotPresent`].
+    pub(super) state: StructureState,
+    /// Empty if the state is [`StructureState::NotPresent`].
     pub(super) lines: LineSet,
 }
 
 /// A single structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TableRow {
-    pub(super) structure: Lines,
+    pub(super) structure: LineRange,
     /// Cells, indexed by module.
     pub(super) cells: Vec<TableCell>,
 }
 
 impl TableRow {
-    pub(super) fn new(structure: Lines, modules: u8) -> TableRow {
+    pub(super) fn new(structure: LineRange, modules: u8) -> TableRow {
         TableRow { structure, cells: vec![TableCell::default(); usize::from(modules)] }
     }
 

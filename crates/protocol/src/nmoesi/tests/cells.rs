@@ -2,8 +2,8 @@
 
 use super::world::{StepEffects, TestBytes, atomic, coherent_load, coherent_store, count, load, rules, store};
 use crate::Refusal;
-use crate::nmoesi::{ClientBlock, Message, NmoesiOptions, Slot, State};
-use crate::nodes::{Event, Node, Nodes, Request};
+use crate::client_home::{BlockEvent, BlockRequest, Node, Nodes};
+use crate::nmoesi::{ClientBlock, ClientState, Message, NmoesiOptions, Slot};
 use tombolo_types::{Mask, ModuleId, Scope};
 
 /// UMH's Table II as modelled: a client's messages, and its next state.
@@ -32,7 +32,7 @@ I | -          | -               | -               | Refused      | Bytes(0)    
 ";
 
 /// A column in the first part: a request from the client's own SMs.
-type RequestColumn = (&'static str, fn() -> Request<TestBytes>);
+type RequestColumn = (&'static str, fn() -> BlockRequest<TestBytes>);
 
 const ASKED: [RequestColumn; 5] = [
     ("load", || load(1)),
@@ -43,17 +43,17 @@ const ASKED: [RequestColumn; 5] = [
 ];
 
 /// Columns in the second part: all other events at a client.
-const MET: [(&str, Event<Message<TestBytes>, TestBytes>); 6] = [
-    ("eviction", Event::Evict),
-    ("merge", Event::Merge { all: false }),
-    ("flush", Event::Merge { all: true }),
+const MET: [(&str, BlockEvent<Message<TestBytes>, TestBytes>); 6] = [
+    ("eviction", BlockEvent::Evict),
+    ("merge", BlockEvent::Merge { all: false }),
+    ("flush", BlockEvent::Merge { all: true }),
     ("read, peer", told(Message::Forward { to: ModuleId(1) })),
     ("read, no peer", told(Message::Share)),
     ("write", told(Message::Take)),
 ];
 
-const fn told(message: Message<TestBytes>) -> Event<Message<TestBytes>, TestBytes> {
-    Event::Told { from: Node::Home, message }
+const fn told(message: Message<TestBytes>) -> BlockEvent<Message<TestBytes>, TestBytes> {
+    BlockEvent::Message { from: Node::Home, message }
 }
 
 /// The location of the byte that a client has written.
@@ -63,14 +63,16 @@ enum ByteLocation {
     InMemory,
 }
 
-fn block(state: State, written: ByteLocation) -> ClientBlock<TestBytes> {
+fn block(state: ClientState, written: ByteLocation) -> ClientBlock<TestBytes> {
     let (first, all) = (Mask(1), TestBytes([1, 2, 3, 4]));
     let clean = ClientBlock { state, data: all, ..ClientBlock::default() };
     match (state, written) {
-        (State::I, _) => ClientBlock::default(),
-        (State::S | State::E, _) => clean,
-        (State::N | State::M | State::O, ByteLocation::InMemory) => ClientBlock { dirty: first, ..clean },
-        (State::N | State::M | State::O, ByteLocation::InL2) => {
+        (ClientState::I, _) => ClientBlock::default(),
+        (ClientState::S | ClientState::E, _) => clean,
+        (ClientState::N | ClientState::M | ClientState::O, ByteLocation::InMemory) => {
+            ClientBlock { dirty: first, ..clean }
+        }
+        (ClientState::N | ClientState::M | ClientState::O, ByteLocation::InL2) => {
             ClientBlock { data: TestBytes([0, 2, 3, 4]), above: first, fresh: first, l2: all, ..clean }
         }
     }
@@ -79,7 +81,7 @@ fn block(state: State, written: ByteLocation) -> ClientBlock<TestBytes> {
 /// Runs a client's step for an event that it can accept.
 fn step(
     block: &mut ClientBlock<TestBytes>,
-    event: Event<Message<TestBytes>, TestBytes>,
+    event: BlockEvent<Message<TestBytes>, TestBytes>,
     silent_eviction: bool,
 ) -> StepEffects {
     try_step(block, event, silent_eviction).unwrap()
@@ -88,7 +90,7 @@ fn step(
 /// Like [`step`], but returns the refusal if the event is illegal.
 fn try_step(
     block: &mut ClientBlock<TestBytes>,
-    event: Event<Message<TestBytes>, TestBytes>,
+    event: BlockEvent<Message<TestBytes>, TestBytes>,
     silent_eviction: bool,
 ) -> Result<StepEffects, Refusal> {
     let options = NmoesiOptions { silent_eviction, ..NmoesiOptions::default() };
@@ -147,7 +149,7 @@ fn answers(message: &Message<TestBytes>) -> Vec<Message<TestBytes>> {
 /// Computes a single table cell.
 fn cell(
     before: &ClientBlock<TestBytes>,
-    event: &Event<Message<TestBytes>, TestBytes>,
+    event: &BlockEvent<Message<TestBytes>, TestBytes>,
     silent_eviction: bool,
 ) -> String {
     let mut block = before.clone();
@@ -158,7 +160,7 @@ fn cell(
     if !answers.is_empty() {
         states = answers.into_iter().map(|answer| answered(block.clone(), answer, event, done.is_held)).collect();
     }
-    let is_hit = sent.is_empty() && matches!(event, Event::Asked(_));
+    let is_hit = sent.is_empty() && matches!(event, BlockEvent::Request(_));
     let sent = if is_hit { "hit".to_owned() } else { sent };
     let states = states.iter().map(|state| format!("{state:?}")).collect::<Vec<_>>().join(" or ");
     let is_same = states == format!("{:?}", before.state);
@@ -174,9 +176,9 @@ fn cell(
 fn answered(
     mut block: ClientBlock<TestBytes>,
     answer: Message<TestBytes>,
-    event: &Event<Message<TestBytes>, TestBytes>,
+    event: &BlockEvent<Message<TestBytes>, TestBytes>,
     held: bool,
-) -> State {
+) -> ClientState {
     step(&mut block, told(answer), true);
     if held {
         let done = step(&mut block, event.clone(), true);
@@ -186,10 +188,10 @@ fn answered(
 }
 
 /// A table with the given columns, padded to equal widths.
-fn table(columns: &[(&str, Event<Message<TestBytes>, TestBytes>)], written: ByteLocation) -> String {
+fn table(columns: &[(&str, BlockEvent<Message<TestBytes>, TestBytes>)], written: ByteLocation) -> String {
     let mut rows =
         vec![[" ".to_owned()].into_iter().chain(columns.iter().map(|(name, _)| (*name).to_owned())).collect()];
-    for state in State::ALL {
+    for state in ClientState::ALL {
         let cells = columns.iter().map(|(_, event)| cell(&block(state, written), event, true));
         rows.push([format!("{state:?}")].into_iter().chain(cells).collect::<Vec<_>>());
     }
@@ -203,7 +205,7 @@ fn table(columns: &[(&str, Event<Message<TestBytes>, TestBytes>)], written: Byte
 }
 
 fn tables(written: ByteLocation) -> String {
-    let asked = ASKED.map(|(name, request)| (name, Event::Asked(request())));
+    let asked = ASKED.map(|(name, request)| (name, BlockEvent::Request(request())));
     format!("\n{}\n{}", table(&asked, written), table(&MET, written))
 }
 
@@ -221,32 +223,36 @@ fn bytes_present_only_in_the_l2_count_as_written() {
 
 #[test]
 fn e_and_s_report_their_eviction_if_the_design_requires_it() {
-    let left = |state| cell(&block(state, ByteLocation::InMemory), &Event::Evict, false);
-    assert_eq!(State::ALL.map(left), ["Back(1), I", "Back(1), I", "Back(1), I", "Back(0), I", "Back(0), I", "-"]);
+    let left = |state| cell(&block(state, ByteLocation::InMemory), &BlockEvent::Evict, false);
+    assert_eq!(ClientState::ALL.map(left), ["Back(1), I", "Back(1), I", "Back(1), I", "Back(0), I", "Back(0), I", "-"]);
 }
 
 #[test]
 fn only_a_client_without_the_block_requests_all_of_it() {
     let asks = |state| {
         let mut block = block(state, ByteLocation::InMemory);
-        step(&mut block, Event::Asked(coherent_store(1, 9)), true).sent.into_iter().next().map(|(_, message)| message)
+        step(&mut block, BlockEvent::Request(coherent_store(1, 9)), true)
+            .sent
+            .into_iter()
+            .next()
+            .map(|(_, message)| message)
     };
     let write = |holds| Some(Message::Write { holds });
-    assert_eq!(State::ALL.map(asks), [write(true), None, write(true), None, write(true), write(false)]);
+    assert_eq!(ClientState::ALL.map(asks), [write(true), None, write(true), None, write(true), write(false)]);
 }
 
 /// For a client in S: true if the request asks for exclusive access, for scopes `.cta`, `.gpu` and `.sys`.
-fn asks_alone(request: impl Fn(Scope) -> Request<TestBytes>) -> [bool; 3] {
+fn asks_alone(request: impl Fn(Scope) -> BlockRequest<TestBytes>) -> [bool; 3] {
     [Scope::Cta, Scope::Gpu, Scope::Sys].map(|scope| {
-        let mut block = block(State::S, ByteLocation::InMemory);
-        !step(&mut block, Event::Asked(request(scope)), true).sent.is_empty()
+        let mut block = block(ClientState::S, ByteLocation::InMemory);
+        !step(&mut block, BlockEvent::Request(request(scope)), true).sent.is_empty()
     })
 }
 
 #[test]
 fn the_scope_decides_which_requests_are_exclusive() {
     let (set, data) = (Mask(1), TestBytes::default());
-    assert_eq!(asks_alone(|scope| Request::Read { set, scope }), [false, false, true]);
-    assert_eq!(asks_alone(|scope| Request::Write { set, scope, data }), [false, true, true]);
-    assert_eq!(asks_alone(|scope| Request::Atomic { set, scope, update: 1, returns: false }), [true; 3]);
+    assert_eq!(asks_alone(|scope| BlockRequest::Read { set, scope }), [false, false, true]);
+    assert_eq!(asks_alone(|scope| BlockRequest::Write { set, scope, data }), [false, true, true]);
+    assert_eq!(asks_alone(|scope| BlockRequest::Atomic { set, scope, update: 1, returns: false }), [true; 3]);
 }

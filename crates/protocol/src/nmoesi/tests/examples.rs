@@ -1,10 +1,10 @@
 //! Merging of bytes from several clients into a single block.
 
 use super::world::{BYTES, TestBytes, World, broken, client, coherent_load, with_and_without_peers};
+use crate::client_home::Node;
 use crate::nmoesi::BrokenNmoesi;
+use crate::nmoesi::ClientState::{E, I, M, N, O, S};
 use crate::nmoesi::NmoesiOptions;
-use crate::nmoesi::State::{E, I, M, N, O, S};
-use crate::nodes::Node;
 
 /// Two GPUs and a host.
 fn world(options: NmoesiOptions) -> World {

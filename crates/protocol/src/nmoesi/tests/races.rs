@@ -1,9 +1,9 @@
 //! Races between messages.
 
 use super::world::{TestBytes, World, broken, client, coherent_store, load, with_and_without_peers};
-use crate::nmoesi::State::{E, I, M, N, S};
+use crate::client_home::Node;
+use crate::nmoesi::ClientState::{E, I, M, N, S};
 use crate::nmoesi::{BrokenNmoesi, Message, NmoesiOptions};
-use crate::nodes::Node;
 
 const HOST: usize = 2;
 

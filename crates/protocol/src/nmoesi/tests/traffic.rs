@@ -1,7 +1,7 @@
 //! Traffic on the host's links, tested without a notion of time.
 
 use super::world::{TestBytes, World, coherent_store, load, store, with_and_without_peers};
-use crate::nmoesi::State::{E, I, M, N, O, S};
+use crate::nmoesi::ClientState::{E, I, M, N, O, S};
 use crate::nmoesi::{KernelEnd, Message, NmoesiOptions};
 
 #[test]

@@ -1,10 +1,10 @@
 //! A hand-made machine: clients, a single home, a single block with four bytes.
 
+use crate::client_home::{Answer, BlockEvent, BlockRequest, ClientHomeTypes, Hold, HomeMemoryAccess, Node, Nodes};
 use crate::data::Data;
-use crate::nmoesi::{BrokenNmoesi, ClientBlock, HomeEntry, Message, Nmoesi, NmoesiOptions, Slot, State};
-use crate::node::Effects;
-use crate::nodes::{Access, Answer, Event, Hold, Node, Nodes, Of, Request};
-use crate::options::Options;
+use crate::effects::Effects;
+use crate::nmoesi::{BrokenNmoesi, ClientBlock, ClientState, HomeEntry, Message, Nmoesi, NmoesiOptions, Slot};
+use crate::options::ProtocolOptions;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::{Protocol, Refusal};
 use std::collections::VecDeque;
@@ -43,32 +43,32 @@ impl Data for TestBytes {
 }
 
 /// A GPU's weak load from a single byte.
-pub(super) fn load(byte: usize) -> Request<TestBytes> {
-    Request::Read { set: Mask(1 << byte), scope: Scope::Cta }
+pub(super) fn load(byte: usize) -> BlockRequest<TestBytes> {
+    BlockRequest::Read { set: Mask(1 << byte), scope: Scope::Cta }
 }
 
 /// The host's load from a single byte, or a `.sys` load.
-pub(super) fn coherent_load(byte: usize) -> Request<TestBytes> {
-    Request::Read { set: Mask(1 << byte), scope: Scope::Sys }
+pub(super) fn coherent_load(byte: usize) -> BlockRequest<TestBytes> {
+    BlockRequest::Read { set: Mask(1 << byte), scope: Scope::Sys }
 }
 
-fn write(byte: usize, value: u8, scope: Scope) -> Request<TestBytes> {
-    Request::Write { set: Mask(1 << byte), scope, data: TestBytes([value; BYTES]) }
+fn write(byte: usize, value: u8, scope: Scope) -> BlockRequest<TestBytes> {
+    BlockRequest::Write { set: Mask(1 << byte), scope, data: TestBytes([value; BYTES]) }
 }
 
 /// A GPU's weak store to a single byte: the paper's n-store.
-pub(super) fn store(byte: usize, value: u8) -> Request<TestBytes> {
+pub(super) fn store(byte: usize, value: u8) -> BlockRequest<TestBytes> {
     write(byte, value, Scope::Cta)
 }
 
 /// The host's store to a single byte, or a `.sys` store.
-pub(super) fn coherent_store(byte: usize, value: u8) -> Request<TestBytes> {
+pub(super) fn coherent_store(byte: usize, value: u8) -> BlockRequest<TestBytes> {
     write(byte, value, Scope::Sys)
 }
 
 /// An atomic add to a single byte.
-pub(super) fn atomic(byte: usize, add: u8) -> Request<TestBytes> {
-    Request::Atomic { set: Mask(1 << byte), scope: Scope::Sys, update: add, returns: true }
+pub(super) fn atomic(byte: usize, add: u8) -> BlockRequest<TestBytes> {
+    BlockRequest::Atomic { set: Mask(1 << byte), scope: Scope::Sys, update: add, returns: true }
 }
 
 /// The effects requested by a single protocol step.
@@ -76,11 +76,11 @@ pub(super) fn atomic(byte: usize, add: u8) -> Request<TestBytes> {
 pub(super) struct StepEffects {
     pub(super) sent: Vec<(Node, Message<TestBytes>)>,
     pub(super) answer: Option<Answer<TestBytes>>,
-    pub(super) accesses: Vec<Access<TestBytes>>,
+    pub(super) accesses: Vec<HomeMemoryAccess<TestBytes>>,
     pub(super) is_held: bool,
 }
 
-impl Effects<Of<Nmoesi>, TestBytes> for StepEffects {
+impl Effects<ClientHomeTypes<Nmoesi>, TestBytes> for StepEffects {
     fn send(&mut self, to: Node, message: Message<TestBytes>) {
         self.sent.push((to, message));
     }
@@ -89,7 +89,7 @@ impl Effects<Of<Nmoesi>, TestBytes> for StepEffects {
         self.answer = Some(answer);
     }
 
-    fn memory(&mut self, access: Access<TestBytes>) {
+    fn memory(&mut self, access: HomeMemoryAccess<TestBytes>) {
         self.accesses.push(access);
     }
 
@@ -112,7 +112,7 @@ pub(super) fn broken(rule: BrokenNmoesi) -> NmoesiOptions {
 }
 
 pub(super) fn rules(options: NmoesiOptions) -> Nmoesi {
-    Nmoesi::new(Options { nmoesi: options, ..Options::default() })
+    Nmoesi::new(ProtocolOptions { nmoesi: options, ..ProtocolOptions::default() })
 }
 
 /// A message in flight.
@@ -127,7 +127,7 @@ pub(super) struct InFlight {
 pub(super) struct World {
     rules: Nmoesi,
     clients: Vec<ClientBlock<TestBytes>>,
-    held: Vec<Option<Request<TestBytes>>>,
+    held: Vec<Option<BlockRequest<TestBytes>>>,
     answers: Vec<Option<Answer<TestBytes>>>,
     home: HomeEntry<TestBytes>,
     pub(super) memory: TestBytes,
@@ -162,7 +162,7 @@ impl World {
     }
 
     /// The states of all clients, the host last.
-    pub(super) fn states(&self) -> Vec<State> {
+    pub(super) fn states(&self) -> Vec<ClientState> {
         self.clients.iter().map(|block| block.state).collect()
     }
 
@@ -177,7 +177,7 @@ impl World {
 
     /// Runs a step at a node and puts its messages in flight. Returns false, without any change, if the step
     /// stalls.
-    fn step(&mut self, at: Node, event: Event<Message<TestBytes>, TestBytes>) -> bool {
+    fn step(&mut self, at: Node, event: BlockEvent<Message<TestBytes>, TestBytes>) -> bool {
         let before = match at {
             Node::Client(client) => Slot::Client(self.clients[usize::from(client.0)].clone()),
             Node::Home => Slot::Home(self.home.clone()),
@@ -195,7 +195,7 @@ impl World {
             (Node::Client(client), Slot::Client(block)) => {
                 let client = usize::from(client.0);
                 self.clients[client] = block;
-                if let Event::Asked(request) = event {
+                if let BlockEvent::Request(request) = event {
                     self.held[client] = done.is_held.then_some(request);
                 }
                 if done.answer.is_some() {
@@ -212,31 +212,31 @@ impl World {
         true
     }
 
-    fn access(&mut self, access: &Access<TestBytes>) {
+    fn access(&mut self, access: &HomeMemoryAccess<TestBytes>) {
         match access {
-            Access::Write { set, data } => self.memory.merge(*data, *set),
-            Access::WriteAll { data } => self.memory = *data,
-            Access::Read => {
+            HomeMemoryAccess::Write { set, data } => self.memory.merge(*data, *set),
+            HomeMemoryAccess::WriteAll { data } => self.memory = *data,
+            HomeMemoryAccess::Read => {
                 self.reads += 1;
-                assert!(self.step(Node::Home, Event::Read(self.memory)), "memory's answer waits for nothing");
+                assert!(self.step(Node::Home, BlockEvent::Read(self.memory)), "memory's answer waits for nothing");
             }
         }
     }
 
     /// Runs an event at a client that can accept it.
-    fn at_client(&mut self, client: usize, event: Event<Message<TestBytes>, TestBytes>) {
+    fn at_client(&mut self, client: usize, event: BlockEvent<Message<TestBytes>, TestBytes>) {
         assert!(self.step(self::client(client), event), "client {client} is busy");
     }
 
     /// Starts a request at a client; its messages stay in flight.
-    pub(super) fn begin(&mut self, client: usize, request: Request<TestBytes>) {
+    pub(super) fn begin(&mut self, client: usize, request: BlockRequest<TestBytes>) {
         self.answers[client] = None;
-        self.at_client(client, Event::Asked(request));
+        self.at_client(client, BlockEvent::Request(request));
     }
 
     /// Starts the eviction of the block at a client.
     pub(super) fn begin_eviction(&mut self, client: usize) {
-        self.at_client(client, Event::Evict);
+        self.at_client(client, BlockEvent::Evict);
     }
 
     /// Delivers the oldest message between two nodes. Returns false if it must wait.
@@ -248,7 +248,7 @@ impl World {
 
     fn deliver_at(&mut self, at: usize) -> bool {
         let one = self.in_flight[at].clone();
-        let is_taken = self.step(one.to, Event::Told { from: one.from, message: one.message.clone() });
+        let is_taken = self.step(one.to, BlockEvent::Message { from: one.from, message: one.message.clone() });
         if is_taken {
             // Messages sent by the step are behind this index.
             self.in_flight.remove(at);
@@ -266,7 +266,7 @@ impl World {
         if self.clients[client].waiting.is_none()
             && let Some(request) = self.held[client].take()
         {
-            self.at_client(client, Event::Asked(request));
+            self.at_client(client, BlockEvent::Request(request));
         }
     }
 
@@ -278,7 +278,7 @@ impl World {
         }
     }
 
-    pub(super) fn ask(&mut self, client: usize, request: Request<TestBytes>) {
+    pub(super) fn ask(&mut self, client: usize, request: BlockRequest<TestBytes>) {
         self.begin(client, request);
         self.run();
     }
@@ -326,7 +326,7 @@ impl World {
 
     /// A client merges shared blocks, ahead of all other clients.
     pub(super) fn merge(&mut self, client: usize) {
-        self.at_client(client, Event::Merge { all: false });
+        self.at_client(client, BlockEvent::Merge { all: false });
         self.run();
     }
 
@@ -338,7 +338,7 @@ impl World {
                 Members::All => 0..self.gpus(),
                 Members::Own | Members::OthersOfGpu => panic!("a GPU is one client"),
             };
-            members.for_each(|client| self.at_client(client, Event::Merge { all }));
+            members.for_each(|client| self.at_client(client, BlockEvent::Merge { all }));
             self.run();
         }
     }

@@ -4,12 +4,12 @@
 use crate::failure::CommandFailure;
 use crate::table::{Cell, Table};
 use serde::Serialize;
-use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_experiment::workload::{Target, WorkloadChoice};
 use tombolo_machine::MachineConfig;
 use tombolo_model::residency::residency;
 use tombolo_types::stream::KernelInfo;
-use tombolo_types::{ModuleId, On};
+use tombolo_types::{LaunchDevices, ModuleId};
 
 /// A workload on a machine.
 #[derive(Debug, Serialize)]
@@ -88,8 +88,8 @@ impl KernelLaunches {
         let resident = residency(machine, kernel, machine.sm.warp_width).map_err(|message| {
             CommandFailure::Argument { flag: "--machine", value: machine.name.clone(), reason: message }
         })?;
-        let shape = Shape::of(machine);
-        let share = |module| CtaCut::Program.share(kernel, On::All, ModuleId(module), shape);
+        let shape = MachineShape::of(machine);
+        let share = |module| CtaDistribution::Program.share(kernel, LaunchDevices::All, ModuleId(module), shape);
         let most = (0..shape.modules()).filter_map(share).map(|share| share.ctas()).max().unwrap_or_default();
         Ok(KernelLaunches {
             name: kernel.name.clone(),

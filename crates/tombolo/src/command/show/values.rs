@@ -5,7 +5,7 @@ use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use serde_json::Value;
-use tombolo_machine::{Described, Description, ResolvedValue};
+use tombolo_machine::{Description, DescriptionKind, ResolvedValue};
 
 /// Arguments for `show machine` and `show design`.
 #[derive(clap::Args)]
@@ -80,7 +80,7 @@ struct ResolvedDescription {
 
 impl Arguments {
     /// Prints the values or the differences.
-    pub(super) fn execute<T: Described + Serialize>(&self) -> Result<(), CommandFailure> {
+    pub(super) fn execute<T: DescriptionKind + Serialize>(&self) -> Result<(), CommandFailure> {
         let one = ResolvedDescription::read::<T>(&self.name)?;
         let Some(other) = &self.diff else {
             let whole = one.whole(T::KIND);
@@ -92,7 +92,7 @@ impl Arguments {
 }
 
 impl ResolvedDescription {
-    fn read<T: Described + Serialize>(name: &str) -> Result<ResolvedDescription, CommandFailure> {
+    fn read<T: DescriptionKind + Serialize>(name: &str) -> Result<ResolvedDescription, CommandFailure> {
         let description = Description::<T>::named(name)?;
         let checked = serde_json::to_value(description.check()?).expect("its keys are strings");
         let name = checked["name"].as_str().unwrap_or(name).to_owned();

@@ -9,7 +9,7 @@ use crate::noise;
 use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling, Shared};
-use tombolo_types::{GpuId, ModuleId, On};
+use tombolo_types::{GpuId, LaunchDevices, ModuleId};
 
 /// Side length of a block, in threads and elements. Source: gem5-resources, hip-samples/stream (`THREADS_PER_BLOCK_X`).
 const BLOCK: i32 = 4;
@@ -121,11 +121,11 @@ impl StreamTransposes {
         noise::unit(self.seed.wrapping_add(stream as u64), index)
     }
 
-    fn on(&self, stream: usize) -> On {
+    fn on(&self, stream: usize) -> LaunchDevices {
         match self.devices {
-            Devices::All => On::All,
-            Devices::Modules => On::module(ModuleId(stream as u8)),
-            Devices::Gpus => On::gpu(GpuId(stream as u8)),
+            Devices::All => LaunchDevices::All,
+            Devices::Modules => LaunchDevices::module(ModuleId(stream as u8)),
+            Devices::Gpus => LaunchDevices::gpu(GpuId(stream as u8)),
         }
     }
 }

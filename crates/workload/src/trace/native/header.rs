@@ -4,7 +4,7 @@ use crate::trace::info::Origin;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo, Program};
-use tombolo_types::{ArrayInfo, DeviceId, DeviceSet, HostPhase, LineSize, On};
+use tombolo_types::{ArrayInfo, DeviceId, DeviceSet, HostPhase, LaunchDevices, LineSize};
 
 /// Largest warp width in a recording, in lanes: twice any GPU's width.
 const WIDEST_WARP: u32 = 128;
@@ -136,18 +136,18 @@ impl SetEntry {
 }
 
 impl OnEntry {
-    fn of(on: On) -> Option<OnEntry> {
+    fn of(on: LaunchDevices) -> Option<OnEntry> {
         match on {
-            On::All => None,
-            On::Gpus(set) => Some(OnEntry::Gpus(SetEntry::of(set))),
-            On::Modules(set) => Some(OnEntry::Modules(SetEntry::of(set))),
+            LaunchDevices::All => None,
+            LaunchDevices::Gpus(set) => Some(OnEntry::Gpus(SetEntry::of(set))),
+            LaunchDevices::Modules(set) => Some(OnEntry::Modules(SetEntry::of(set))),
         }
     }
 
-    fn on(self) -> On {
+    fn on(self) -> LaunchDevices {
         match self {
-            OnEntry::Gpus(set) => On::Gpus(set.set()),
-            OnEntry::Modules(set) => On::Modules(set.set()),
+            OnEntry::Gpus(set) => LaunchDevices::Gpus(set.set()),
+            OnEntry::Modules(set) => LaunchDevices::Modules(set.set()),
         }
     }
 }
@@ -294,7 +294,9 @@ impl Header {
 
 /// True if a program runs on a subset of a machine's devices or divides grids among them.
 fn names_devices(program: &dyn Program) -> bool {
-    let names = |command: &Command| matches!(command, Command::Launch { on: On::Gpus(_) | On::Modules(_), .. });
+    let names = |command: &Command| {
+        matches!(command, Command::Launch { on: LaunchDevices::Gpus(_) | LaunchDevices::Modules(_), .. })
+    };
     program.commands().iter().any(names) || program.kernels().iter().any(|kernel| !kernel.parts.is_empty())
 }
 
@@ -305,11 +307,11 @@ fn lists_devices(command: &Command) -> bool {
 }
 
 /// True if a launch runs on no device.
-fn is_nowhere(on: On) -> bool {
+fn is_nowhere(on: LaunchDevices) -> bool {
     match on {
-        On::All => false,
-        On::Gpus(gpus) => gpus.is_empty(),
-        On::Modules(modules) => modules.is_empty(),
+        LaunchDevices::All => false,
+        LaunchDevices::Gpus(gpus) => gpus.is_empty(),
+        LaunchDevices::Modules(modules) => modules.is_empty(),
     }
 }
 
@@ -369,7 +371,7 @@ impl CommandEntry {
     fn command(self) -> Command {
         match self {
             CommandEntry::Launch { kernel, stream, on } => {
-                Command::Launch { kernel, stream, on: on.map_or(On::All, OnEntry::on) }
+                Command::Launch { kernel, stream, on: on.map_or(LaunchDevices::All, OnEntry::on) }
             }
             CommandEntry::Copy { address, bytes, to_device } => Command::Copy { address, bytes, to_device },
             CommandEntry::Host { phase } => Command::Host { phase },

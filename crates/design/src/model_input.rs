@@ -3,27 +3,27 @@
 use crate::DesignConfig;
 use crate::Elision;
 use crate::capacity::CapacityPolicy;
-use crate::elision::Decider;
+use crate::elision::ElisionChoice;
 use crate::links::TurningTimes;
 use crate::placement::{Movement, Sharing};
-use crate::scheduling::CtaCut;
+use crate::scheduling::CtaDistribution;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::{AllocateOnStore, DirectoryTracks};
 use tombolo_protocol::Sharers;
 use tombolo_protocol::boundary::{Reach, reach};
-use tombolo_protocol::options::{Options, StoreAllocation, Tracks, WritePolicy};
+use tombolo_protocol::options::{ProtocolOptions, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Sectors;
 
 /// The input for building a model.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct ModelInput {
     /// The machine, with links adapted to the design.
     pub machine: Arc<MachineConfig>,
     /// The protocol's name in the catalogue.
     pub protocol: &'static str,
     /// The protocol's options, without a broken rule.
-    pub options: Options,
+    pub options: ProtocolOptions,
     /// Write policy for the cache in front of memory.
     pub l3_write: WritePolicy,
     /// The policy for sharing ways between local and remote lines.
@@ -31,9 +31,9 @@ pub struct Built {
     /// The turning times for lanes; `None` if no lane turns.
     pub turning: Option<TurningTimes>,
     /// The distribution of a grid's CTAs over the modules.
-    pub cut: CtaCut,
+    pub cut: CtaDistribution,
     /// The decision maker for operations at kernel boundaries.
-    pub boundaries: Decider,
+    pub boundaries: ElisionChoice,
     /// The sharing scheme for memory between GPUs.
     pub sharing: Sharing,
     /// Set when the host takes part: its core runs the host program, and GPUs can access its memory.
@@ -44,7 +44,7 @@ pub struct Built {
 
 /// The reason for which a design does not fit a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum BuildError {
     /// Lanes cannot turn on this machine, for the given reason.
     Links(&'static str),
     /// The host takes part, but the machine has none.
@@ -73,8 +73,8 @@ pub enum Unfit {
 
 impl DesignConfig {
     /// The protocol's options, as far as the design decides their values.
-    pub fn options(&self) -> Options {
-        Options {
+    pub fn options(&self) -> ProtocolOptions {
+        ProtocolOptions {
             write: self.l2_write.of_protocol(),
             downgrade: self.coherence.downgrade,
             bulk: self.coherence.bulk(),
@@ -99,32 +99,32 @@ impl DesignConfig {
     ///
     /// # Errors
     /// Fails if the machine cannot provide the features required by the design.
-    pub fn build(&self, machine: &MachineConfig) -> Result<Built, Unfit> {
+    pub fn build(&self, machine: &MachineConfig) -> Result<ModelInput, BuildError> {
         if let Some(reason) = self.links.refused_by(machine) {
-            return Err(Unfit::Links(reason));
+            return Err(BuildError::Links(reason));
         }
         let blocks = self.coherence.facts().host;
         if self.has_host() && machine.coherent_host().is_none() {
-            return Err(Unfit::Host);
+            return Err(BuildError::Host);
         }
         if blocks && machine.stack.is_none() {
-            return Err(Unfit::Stack);
+            return Err(BuildError::Stack);
         }
         if blocks && spreads_unevenly(machine) {
-            return Err(Unfit::Interleave);
+            return Err(BuildError::Interleave);
         }
         if blocks && machine.topology.modules_per_gpu > 1 {
-            return Err(Unfit::Blocks);
+            return Err(BuildError::Blocks);
         }
         let modules = machine.topology.modules();
-        if self.coherence.facts().directory && modules > Sharers::MOST {
-            return Err(Unfit::Directory { most: Sharers::MOST, modules });
+        if self.coherence.facts().directory && modules > Sharers::CAPACITY {
+            return Err(BuildError::Directory { most: Sharers::CAPACITY, modules });
         }
         if self.has_host() && !machine.has_ids_for_host() {
-            return Err(Unfit::HostIds { modules });
+            return Err(BuildError::HostIds { modules });
         }
         if self.placement.sharing().movement != Movement::Placed && machine.topology.modules_per_gpu > 1 {
-            return Err(Unfit::Pages);
+            return Err(BuildError::Pages);
         }
         let stores = match machine.directory.allocate_on_store {
             AllocateOnStore::Literal => StoreAllocation::Literal,
@@ -135,10 +135,10 @@ impl DesignConfig {
             DirectoryTracks::All => Tracks::All,
         };
         let sectors = Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32);
-        Ok(Built {
+        Ok(ModelInput {
             machine: Arc::new(self.links.of_machine(machine)),
             protocol: self.coherence.protocol(),
-            options: Options { stores, tracks, sectors, ..self.options() },
+            options: ProtocolOptions { stores, tracks, sectors, ..self.options() },
             l3_write: self.l3_write.of_protocol(),
             capacity: self.capacity.policy(),
             turning: self.links.times(machine),
@@ -151,15 +151,15 @@ impl DesignConfig {
     }
 
     /// The decision maker for kernel boundaries on a machine.
-    fn boundaries(&self, machine: &MachineConfig) -> Decider {
-        let Elision::Cpelide(cpelide) = self.elision else { return Decider::Never(self.boundary.when()) };
+    fn boundaries(&self, machine: &MachineConfig) -> ElisionChoice {
+        let Elision::Cpelide(cpelide) = self.elision else { return ElisionChoice::Never(self.boundary.when()) };
         let (options, topology) = (self.options(), &machine.topology);
         let sharing = match reach(topology.gpus, self.coherence.facts(), &options) {
             Reach::Module | Reach::Gpu => 1,
             Reach::GpuShares => topology.modules_per_gpu,
         };
         let holds = (self.coherence.facts().holds)(&options);
-        Decider::Table { cpelide, config: cpelide.config(sharing), holds }
+        ElisionChoice::Table { cpelide, config: cpelide.config(sharing), holds }
     }
 }
 

@@ -2,12 +2,12 @@
 //! values.
 //!
 //! The line contents are a type parameter for all code that moves lines. With `()` a run only takes time. With real
-//! contents, every store requests its value from the [`Watch`], and every load reports its result, together with the
+//! contents, every store requests its value from the [`ValueProbe`], and every load reports its result, together with the
 //! synchronisation that determines the allowed results.
 
 use crate::kernel_slot::KernelSlot;
-use crate::latency::{Note, Noted};
-use crate::layout::{Place, Unit};
+use crate::latency::{Note, NoteValue};
+use crate::layout::{ComponentKind, Unit};
 use crate::message::{Flag, Message};
 use crate::packet::Packet;
 use tombolo_protocol::Data;
@@ -16,22 +16,22 @@ use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 /// Contents of the lines in a timing run: nothing, or values for a checker.
 pub trait Contents: Data + Sync {
     /// The observer.
-    type Watch: Watch<Self>;
+    type Probe: ValueProbe<Self>;
     /// True if a run's protocols may have a broken rule. If false, no code for broken rules is compiled in.
     const BREAKABLE: bool = true;
     /// True if a run's loads can be followed ([`crate::latency`]). If false, no code for this is compiled in.
     const FOLLOWS: bool = false;
-    /// Latency note in a message: [`Kept`](crate::latency::Kept) if loads can be followed, otherwise `()`.
-    type Note<T: Noted>: Note<T>;
+    /// Latency note in a message: [`StoredNote`](crate::latency::StoredNote) if loads can be followed, otherwise `()`.
+    type Note<T: NoteValue>: Note<T>;
 
     /// An atomic that replaces the bytes in `mask` by `self`, regardless of the previous contents.
     fn exchange(self, mask: Mask) -> Self::Update;
 }
 
 impl Contents for () {
-    type Watch = ();
+    type Probe = ();
     const BREAKABLE: bool = false;
-    type Note<T: Noted> = ();
+    type Note<T: NoteValue> = ();
 
     fn exchange(self, _: Mask) {}
 }
@@ -56,7 +56,7 @@ impl WarpSlot {
 
 /// Observer of a run's events, in an order consistent with cause and effect at every thread count. By default, all
 /// methods do nothing.
-pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
+pub trait ValueProbe<D: Contents>: Clone + Send + Sync + 'static {
     /// The `launch`th kernel (from 0, in program order) starts on one more module, in this slot. All warps have ended
     /// in the kernels it waits for, and in the slot's previous kernel.
     fn kernel(&self, launch: u32, slot: KernelSlot) {
@@ -89,7 +89,7 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     }
 
     /// A warp's poll, whose load returned into a result slot, has found a flag set.
-    fn found(&self, warp: WarpSlot, result: u8, flag: Flag) {
+    fn flag_found(&self, warp: WarpSlot, result: u8, flag: Flag) {
         let _ = (warp, result, flag);
     }
 
@@ -121,7 +121,7 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     }
 
     /// The host, in a run without its core, begins to read between kernels, as transfer `number`. Returns true to
-    /// receive the values through [`Watch::host_read`].
+    /// receive the values through [`ValueProbe::host_read`].
     fn host_reads(&self, number: u32) -> bool {
         let _ = number;
         false
@@ -146,7 +146,7 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     }
 
     /// The switch, a GPU port, the command processor or the driver is about to handle a message, at `now`.
-    fn beside(&self, now: Ps, place: Place, message: &Message<D>) {
+    fn hub_event(&self, now: Ps, place: ComponentKind, message: &Message<D>) {
         let _ = (now, place, message);
     }
 
@@ -164,83 +164,83 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     }
 }
 
-impl Watch<()> for () {}
+impl ValueProbe<()> for () {}
 
 /// An optional observer.
-impl<D: Contents, W: Watch<D>> Watch<D> for Option<W> {
+impl<D: Contents, W: ValueProbe<D>> ValueProbe<D> for Option<W> {
     fn kernel(&self, launch: u32, slot: KernelSlot) {
-        self.iter().for_each(|watch| watch.kernel(launch, slot));
+        self.iter().for_each(|probe| probe.kernel(launch, slot));
     }
 
     fn host(&self, core: WarpSlot) {
-        self.iter().for_each(|watch| watch.host(core));
+        self.iter().for_each(|probe| probe.host(core));
     }
 
     fn warp(&self, slot: WarpSlot, index: u32) {
-        self.iter().for_each(|watch| watch.warp(slot, index));
+        self.iter().for_each(|probe| probe.warp(slot, index));
     }
 
     fn cta(&self, one: WarpSlot, slots: u64, kernel: KernelSlot) {
-        self.iter().for_each(|watch| watch.cta(one, slots, kernel));
+        self.iter().for_each(|probe| probe.cta(one, slots, kernel));
     }
 
     fn barrier(&self, one: WarpSlot, slots: u64) {
-        self.iter().for_each(|watch| watch.barrier(one, slots));
+        self.iter().for_each(|probe| probe.barrier(one, slots));
     }
 
     fn released(&self, warp: WarpSlot, scope: Scope) {
-        self.iter().for_each(|watch| watch.released(warp, scope));
+        self.iter().for_each(|probe| probe.released(warp, scope));
     }
 
-    fn found(&self, warp: WarpSlot, result: u8, flag: Flag) {
-        self.iter().for_each(|watch| watch.found(warp, result, flag));
+    fn flag_found(&self, warp: WarpSlot, result: u8, flag: Flag) {
+        self.iter().for_each(|probe| probe.flag_found(warp, result, flag));
     }
 
     fn acquired(&self, warp: WarpSlot, scope: Scope) {
-        self.iter().for_each(|watch| watch.acquired(warp, scope));
+        self.iter().for_each(|probe| probe.acquired(warp, scope));
     }
 
     fn load(&self, warp: WarpSlot, result: u8) {
-        self.iter().for_each(|watch| watch.load(warp, result));
+        self.iter().for_each(|probe| probe.load(warp, result));
     }
 
     fn loaded(&self, now: Ps, warp: WarpSlot, result: u8, line: Line, mask: Mask, data: D) {
-        self.iter().for_each(|watch| watch.loaded(now, warp, result, line, mask, data));
+        self.iter().for_each(|probe| probe.loaded(now, warp, result, line, mask, data));
     }
 
     fn store(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D {
-        self.as_ref().map_or_else(D::default, |watch| watch.store(warp, line, mask, flag))
+        self.as_ref().map_or_else(D::default, |probe| probe.store(warp, line, mask, flag))
     }
 
     fn atomic(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D::Update {
-        self.as_ref().map_or_else(D::Update::default, |watch| watch.atomic(warp, line, mask, flag))
+        self.as_ref().map_or_else(D::Update::default, |probe| probe.atomic(warp, line, mask, flag))
     }
 
     fn host_reads(&self, number: u32) -> bool {
-        self.as_ref().is_some_and(|watch| watch.host_reads(number))
+        self.as_ref().is_some_and(|probe| probe.host_reads(number))
     }
 
     fn host_read(&self, now: Ps, number: u32, line: Line, mask: Mask, data: D) {
-        self.iter().for_each(|watch| watch.host_read(now, number, line, mask, data));
+        self.iter().for_each(|probe| probe.host_read(now, number, line, mask, data));
     }
 
     fn host_writes(&self, line: Line, mask: Mask) -> Option<D> {
-        self.as_ref().and_then(|watch| watch.host_writes(line, mask))
+        self.as_ref().and_then(|probe| probe.host_writes(line, mask))
     }
 
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<D>) {
-        self.iter().for_each(|watch| watch.handles(now, module, unit, message));
+        self.iter().for_each(|probe| probe.handles(now, module, unit, message));
     }
 
-    fn beside(&self, now: Ps, place: Place, message: &Message<D>) {
-        self.iter().for_each(|watch| watch.beside(now, place, message));
+    fn hub_event(&self, now: Ps, place: ComponentKind, message: &Message<D>) {
+        self.iter().for_each(|probe| probe.hub_event(now, place, message));
     }
 
     fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
-        self.as_ref().map_or(Ps::ZERO, |watch| watch.delay(source, target, packet))
+        self.as_ref().map_or(Ps::ZERO, |probe| probe.delay(source, target, packet))
     }
 
     fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
-        self.as_ref().map_or(Ps::ZERO, |watch| watch.delivery(module, source, sm))
+        self.as_ref().map_or(Ps::ZERO, |probe| probe.delivery(module, source, sm))
     }
 }

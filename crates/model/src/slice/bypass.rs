@@ -6,10 +6,10 @@ use super::request::waiter;
 use super::{Slice, SliceRequest};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::latency::{Inside, Note};
+use crate::latency::{ModuleLatency, Note};
 use crate::message::{Flag, Message};
 use crate::packet::Packet;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_protocol::{Coherence, Request, Requester};
 use tombolo_types::{Mask, ModuleId, Ps};
 
@@ -50,13 +50,13 @@ impl<D: Contents> Slice<D> {
         &mut self,
         done: Ps,
         item: &SliceRequest<D>,
-        (mask, data, time): (Mask, D, Inside),
+        (mask, data, time): (Mask, D, ModuleLatency),
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let (line, to) = (item.body.line, waiter(item, here));
-        let (own, register, inside) = (here.site.module, to.register, D::Note::of(time.into()));
+        let (own, register, inside) = (here.config.module, to.register, D::Note::of(time.into()));
         let (target, packet) = match to.from {
-            Requester::Module(_) if here.site.protocol.passes_reads() => {
+            Requester::Module(_) if here.config.protocol.passes_reads() => {
                 let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 (to.module, Packet::Answer { sm: to.sm, register, line, mask, data, seen, by: own, inside })
             }
@@ -65,7 +65,7 @@ impl<D: Contents> Slice<D> {
             }
             Requester::Local => panic!("{own}: a read of its own SMs has a miss register"),
         };
-        here.out.send(done, self.id, self.id, Message::Past { target, packet });
+        here.out.send(done, self.id, self.id, Message::BypassReply { target, packet });
     }
 
     /// Schedules an atomic's reply, with the line's previous contents, to depart at `done`.
@@ -76,15 +76,15 @@ impl<D: Contents> Slice<D> {
         data: D,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let (line, origin, by) = (item.body.line, item.body.origin, here.site.module);
-        let target = if origin.module == by { by } else { here.site.next_back(line, origin.module) };
-        let packet = Packet::Old { origin, line, data, by };
-        here.out.send(done, self.id, self.id, Message::Past { target, packet });
+        let (line, origin, by) = (item.body.line, item.body.origin, here.config.module);
+        let target = if origin.module == by { by } else { here.config.next_back(line, origin.module) };
+        let packet = Packet::AtomicResult { origin, line, data, by };
+        here.out.send(done, self.id, self.id, Message::BypassReply { target, packet });
     }
 
     /// Sends the reply for an access that bypassed the L2. A fill answers an MSHR in `target`, and its module's stores
     /// queue behind this MSHR. The reply therefore carries memory's current contents and flags.
-    pub fn answer_past<C: Coherence>(
+    pub fn send_bypass_reply<C: Coherence>(
         &mut self,
         target: ModuleId,
         packet: Packet<D>,
@@ -99,8 +99,8 @@ impl<D: Contents> Slice<D> {
                 let data = here.shared.memory.read(line);
                 here.send(leaves, target, Packet::Fill { register, line, mask, data, by, inside, link });
             }
-            Packet::Old { origin, data, by, .. } if target == here.site.module => {
-                let old = Message::Old { warp: origin.warp, result: origin.result, data, by };
+            Packet::AtomicResult { origin, data, by, .. } if target == here.config.module => {
+                let old = Message::AtomicResult { warp: origin.warp, result: origin.result, data, responder: by };
                 here.deliver(leaves, origin.sm, 1, |_| old);
             }
             answer => {

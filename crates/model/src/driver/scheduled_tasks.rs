@@ -1,37 +1,37 @@
-//! Driver errands scheduled before or after program commands: page migrations, copies, and the end of access tracking.
+//! Driver tasks scheduled before or after program commands: page migrations, copies, and the end of access tracking.
 
-use super::{Cause, Driver, Errand};
+use super::{ChangeOrigin, Driver, ScheduledTask};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
 use crate::packet::CopyName;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use tombolo_protocol::paging::{Holder, Wish};
+use tombolo_protocol::paging::{ChangeReason, Holder};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{ModuleId, Page, Ps};
 
 impl Driver {
-    /// Starts the next errand if none is in progress. Errands run serially.
+    /// Starts the next task if none is in progress. Tasks run serially.
     pub(super) fn begin_errand<D: Contents>(&mut self, out: &mut Out<'_, D>) {
-        if self.errand.is_some() {
+        if self.task.is_some() {
             return;
         }
-        let Some(mut errand) = self.errands.pop_front() else { return };
+        let Some(mut task) = self.tasks.pop_front() else { return };
         let schedule = Arc::clone(&self.schedule);
-        let around = schedule.around(errand.command as usize).expect("only what has something to do is asked for");
-        let copies = if errand.behind { &around.copies } else { &around.ahead };
-        let others = if errand.behind { usize::from(around.stops_tracking) } else { around.moves.len() };
-        errand.left += (copies.len() + others) as u32;
-        self.errand = Some(errand);
-        if errand.behind {
-            if around.stops_tracking {
+        let tasks = schedule.tasks_of(task.command as usize).expect("only what has something to do is asked for");
+        let copies = if task.behind { &tasks.copies } else { &tasks.ahead };
+        let others = if task.behind { usize::from(tasks.stops_tracking) } else { tasks.moves.len() };
+        task.left += (copies.len() + others) as u32;
+        self.task = Some(task);
+        if task.behind {
+            if tasks.stops_tracking {
                 self.ask_accesses(out);
             }
         } else {
-            for one in &around.moves {
-                let wish = Wish::Move { to: Holder::Module(one.to) };
-                self.ask(self.asked(one.page, wish, Cause::Schedule), out);
+            for one in &tasks.moves {
+                let wish = ChangeReason::Move { to: Holder::Module(one.to) };
+                self.begin_change(self.request_change(one.page, wish, ChangeOrigin::Schedule), out);
             }
         }
         for &index in copies {
@@ -44,7 +44,7 @@ impl Driver {
 
     /// Requests from every module the pages accessed since the program began.
     pub(super) fn ask_accesses<D: Contents>(&mut self, out: &mut Out<'_, D>) {
-        self.untold = self.layout.modules;
+        self.missing_reports = self.layout.modules;
         for module in (0..self.layout.modules).map(ModuleId) {
             let to = self.layout.controller(module);
             out.send(out.now() + self.latency, self.layout.driver(), to, Message::AskAccesses);
@@ -52,9 +52,9 @@ impl Driver {
     }
 
     /// Handles a module's completed access report; after the last report, the driver starts reading the results.
-    pub(super) fn accesses_told<D: Contents>(&mut self, out: &mut Out<'_, D>) {
-        self.untold -= 1;
-        if self.untold == 0 {
+    pub(super) fn accesses_reported<D: Contents>(&mut self, out: &mut Out<'_, D>) {
+        self.missing_reports -= 1;
+        if self.missing_reports == 0 {
             let id = self.layout.driver();
             out.send(out.now() + self.stop.max(Ps(1)), id, id, Message::TrackingEnds);
         }
@@ -66,17 +66,17 @@ impl Driver {
         let pages: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
         for page in pages {
             let accessed = self.accessed.get(&page).copied().unwrap_or_default();
-            let modules = ModuleSet::first(self.layout.modules).without(accessed);
-            self.errand.as_mut().expect("the program waits").left += 1;
-            let wish = Wish::Leave { modules, ends: true };
-            self.ask(self.asked(page, wish, Cause::Schedule), out);
+            let modules = ModuleSet::first(self.layout.modules).difference(accessed);
+            self.task.as_mut().expect("the program waits").left += 1;
+            let wish = ChangeReason::Leave { modules, ends: true };
+            self.begin_change(self.request_change(page, wish, ChangeOrigin::Schedule), out);
         }
         self.accessed = FxHashMap::default();
         self.errand_part_done(out);
     }
 
     /// Starts a module's transfers after a command, while other modules may still run the command. Kernels run
-    /// serially in this mode, and the current errand therefore belongs to this command.
+    /// serially in this mode, and the current task therefore belongs to this command.
     pub(super) fn send_part<D: Contents>(
         &mut self,
         (slot, command): (KernelSlot, u32),
@@ -84,12 +84,12 @@ impl Driver {
         out: &mut Out<'_, D>,
     ) {
         let schedule = Arc::clone(&self.schedule);
-        let around = schedule.around(command as usize).expect("only what has something to do is asked for");
-        let errand = self.errand.get_or_insert(Errand { slot, command, behind: true, left: 1 });
-        for &index in &around.copies {
+        let tasks = schedule.tasks_of(command as usize).expect("only what has something to do is asked for");
+        let task = self.task.get_or_insert(ScheduledTask { slot, command, behind: true, left: 1 });
+        for &index in &tasks.copies {
             let copy = &schedule.copies[index as usize];
             if copy.from == module {
-                errand.left += 1;
+                task.left += 1;
                 let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
                 out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(module), message);
             }
@@ -97,13 +97,13 @@ impl Driver {
     }
 
     pub(super) fn errand_part_done<D: Contents>(&mut self, out: &mut Out<'_, D>) {
-        let errand = self.errand.as_mut().expect("an errand is under way");
-        errand.left -= 1;
-        if errand.left == 0 {
-            let slot = errand.slot;
-            self.errand = None;
+        let task = self.task.as_mut().expect("an errand is under way");
+        task.left -= 1;
+        if task.left == 0 {
+            let slot = task.slot;
+            self.task = None;
             let (id, to) = (self.layout.driver(), self.layout.command_processor());
-            out.send(out.now() + Ps(1), id, to, Message::AroundDone { slot });
+            out.send(out.now() + Ps(1), id, to, Message::ScheduledTasksDone { slot });
             self.begin_errand(out);
         }
     }

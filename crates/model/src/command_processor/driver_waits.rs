@@ -1,14 +1,14 @@
 //! Driver operations scheduled before or after a command, and the command's wait for them.
 
-use super::{ActiveCommand, CommandKind, CommandProcessor, CommandStage, Launch, Stretch, stretch};
+use super::{ActiveCommand, CommandKind, CommandProcessor, CommandStage, StreamLaunch, TimeRange, time_range};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use tombolo_types::{ModuleId, Ps};
 
 /// Driver operation that a command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum DriverOperation {
     /// Before a kernel: page migrations.
     Pages,
     /// Before a kernel: copies from the host.
@@ -21,11 +21,11 @@ pub enum Awaited {
 
 /// Interval in which a command waited for a scheduled driver operation, before or after its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct CommandWait {
     /// Reason for the wait.
-    pub awaited: Awaited,
+    pub operation: DriverOperation,
     /// Start and end of the wait.
-    pub time: Stretch,
+    pub time: TimeRange,
 }
 
 impl CommandProcessor {
@@ -33,10 +33,10 @@ impl CommandProcessor {
     /// transfers.
     pub(super) fn part_ended<D: Contents>(&mut self, slot: KernelSlot, module: ModuleId, out: &mut Out<'_, D>) {
         let CommandKind::Launch(launch) = self.slots.get(slot).what else { return };
-        let around = self.schedule.around(launch.command).filter(|around| !around.copies.is_empty());
-        if self.schedule.overlaps && around.is_some() {
+        let tasks = self.schedule.tasks_of(launch.command).filter(|tasks| !tasks.copies.is_empty());
+        if self.schedule.overlaps && tasks.is_some() {
             let command = launch.command as u32;
-            let message = Message::Sends { slot, command, module };
+            let message = Message::ModuleTransfers { slot, command, module };
             out.send(out.now() + Ps(1), self.layout.command_processor(), self.layout.driver(), message);
         }
     }
@@ -45,9 +45,9 @@ impl CommandProcessor {
     /// completed. Returns true if nothing is scheduled.
     pub(super) fn before<D: Contents>(&mut self, slot: KernelSlot, out: &mut Out<'_, D>) -> bool {
         let ActiveCommand { what, started, .. } = *self.slots.get(slot);
-        let operated = stretch(started, out.now());
+        let operated = time_range(started, out.now());
         let command = match what {
-            CommandKind::Launch(Launch { command, .. }) => {
+            CommandKind::Launch(StreamLaunch { command, .. }) => {
                 // A kernel's boundary operations are reported together with the kernel, unless host copies lie in
                 // between.
                 if self.is_copied_ahead(command) {
@@ -65,46 +65,46 @@ impl CommandProcessor {
             }
             CommandKind::Core(_) => return true,
         };
-        self.around(slot, command, false, out)
+        self.start_tasks(slot, command, false, out)
     }
 
     /// Starts the driver operations scheduled before or after a command; returns true if nothing is scheduled.
-    pub(super) fn around<D: Contents>(
+    pub(super) fn start_tasks<D: Contents>(
         &mut self,
         slot: KernelSlot,
         command: usize,
         behind: bool,
         out: &mut Out<'_, D>,
     ) -> bool {
-        let around = self.schedule.around(command);
-        let has = around.is_some_and(|one| if behind { one.is_followed() } else { one.is_preceded() });
+        let tasks = self.schedule.tasks_of(command);
+        let has = tasks.is_some_and(|one| if behind { one.is_followed() } else { one.is_preceded() });
         if has {
-            self.slots.get(slot).around = out.now();
+            self.slots.get(slot).tasks_start = out.now();
             let (id, command) = (self.layout.command_processor(), command as u32);
-            let message = Message::Around { slot, command, behind };
+            let message = Message::ScheduledTasks { slot, command, behind };
             out.send(out.now() + Ps(1), id, self.layout.driver(), message);
         }
         !has
     }
 
     /// Records the end of a command's driver operations.
-    pub(super) fn around_done(&mut self, slot: KernelSlot, now: Ps) {
-        let ActiveCommand { what, stage, around, .. } = *self.slots.get(slot);
-        let awaited = match what {
-            CommandKind::Launch(_) if stage == CommandStage::Behind => Awaited::Behind,
-            CommandKind::Launch(Launch { command, .. }) if self.is_copied_ahead(command) => {
+    pub(super) fn tasks_done(&mut self, slot: KernelSlot, now: Ps) {
+        let ActiveCommand { what, stage, tasks_start: tasks, .. } = *self.slots.get(slot);
+        let operation = match what {
+            CommandKind::Launch(_) if stage == CommandStage::Behind => DriverOperation::Behind,
+            CommandKind::Launch(StreamLaunch { command, .. }) if self.is_copied_ahead(command) => {
                 // The host launches the kernel after its copies have completed.
                 self.slots.get(slot).started = now;
-                Awaited::FromHost
+                DriverOperation::FromHost
             }
-            CommandKind::Launch(_) => Awaited::Pages,
-            CommandKind::Host(..) | CommandKind::Core(_) | CommandKind::ProgramEnds => Awaited::ToHost,
+            CommandKind::Launch(_) => DriverOperation::Pages,
+            CommandKind::Host(..) | CommandKind::Core(_) | CommandKind::ProgramEnds => DriverOperation::ToHost,
         };
-        self.around.push(Wait { awaited, time: Stretch { start: around, end: now } });
+        self.waits.push(CommandWait { operation, time: TimeRange { start: tasks, end: now } });
     }
 
     /// True if host copies are scheduled before a command.
     fn is_copied_ahead(&self, command: usize) -> bool {
-        self.schedule.around(command).is_some_and(|around| !around.ahead.is_empty())
+        self.schedule.tasks_of(command).is_some_and(|tasks| !tasks.ahead.is_empty())
     }
 }

@@ -3,24 +3,24 @@
 //!
 //! Slices form groups ([`crate::group`]). No mutable state belongs to two groups either.
 
-use crate::below::{Below, L2};
-use crate::boundaries::{ExtentId, Lost};
+use crate::boundaries::{ExtentId, LostLines};
 use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
 use crate::cpu::Cpu;
 use crate::crossbar::SmPort;
 use crate::dram::DramStats;
 use crate::group::GroupIndex;
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::latency::Note;
 use crate::message::{Message, Out};
+use crate::module_config::ModuleConfig;
 use crate::set_index::Divisor;
-use crate::site::Site;
 use crate::sm::{FillMessage, Sm};
 use crate::translation::Translation;
 use crate::uncore::Uncore;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use std::collections::BTreeSet;
-use tombolo_design::Built;
-use tombolo_protocol::paging::Wanted;
+use tombolo_design::ModelInput;
+use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_protocol::{Action, Protocol};
 use tombolo_types::{Bytes, Page, Ps, SmId};
 
@@ -41,42 +41,48 @@ pub struct SmSide<D: Contents> {
 impl<D: Contents> SmSide<D> {
     /// Handles a message for an SM, or for the host's core in the position of SM 0.
     #[inline]
-    pub fn handle<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
+    pub fn handle<C: Protocol>(
+        &mut self,
+        sm: SmId,
+        message: &Message<D>,
+        config: &ModuleConfig<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
         let grains = match message {
             Message::Fill { mask, .. } => mask.grains(),
-            Message::Old { .. } => 1,
-            Message::Inside => return self.pass(sm, site, out),
-            _ => return self.act(sm, message, site, out),
+            Message::AtomicResult { .. } => 1,
+            Message::PortReceived => return self.pass(sm, config, out),
+            _ => return self.act(sm, message, config, out),
         };
-        let bytes = Bytes(u64::from(grains) * site.machine.line.grain());
+        let bytes = Bytes(u64::from(grains) * config.machine.line.grain());
         let index = self.index(sm);
         match self.ports[index].take(out.now(), *message, bytes) {
-            Ok(message) => self.act(sm, &message, site, out),
-            Err(due) => self.call(due, sm, site, out),
+            Ok(message) => self.act(sm, &message, config, out),
+            Err(due) => self.call(due, sm, config, out),
         }
     }
 
     /// The oldest message at an SM's ingress port has been received: hands it to the SM.
     #[cold]
-    fn pass<C: Protocol>(&mut self, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
+    fn pass<C: Protocol>(&mut self, sm: SmId, config: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
         let index = self.index(sm);
         let (message, next) = self.ports[index].pass();
-        self.call(next, sm, site, out);
-        self.act(sm, &message, site, out);
+        self.call(next, sm, config, out);
+        self.act(sm, &message, config, out);
     }
 
     /// Schedules the event when an SM's port has received the next waiting message.
-    fn call<C>(&self, due: Option<Ps>, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
+    fn call<C>(&self, due: Option<Ps>, sm: SmId, config: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
         if let Some(at) = due {
-            let id = site.layout.sm(site.module, sm);
-            out.send(at, id, id, Message::Inside);
+            let id = config.layout.sm(config.module, sm);
+            out.send(at, id, id, Message::PortReceived);
         }
     }
 
     #[inline]
-    fn act<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
+    fn act<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, config: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
         let index = self.index(sm);
-        let here = &mut SmContext { site, shared: &mut self.shared, out };
+        let here = &mut SmContext { config, shared: &mut self.shared, out };
         match &mut self.core {
             Some(core) => core.handle(message, here),
             None => at_sm(&mut self.sms[index], message, here),
@@ -118,7 +124,7 @@ impl<D: Contents> SmSide<D> {
 }
 
 /// Neighbouring slices, and the state they own together.
-pub struct SliceGroup<C: Below<D>, D: Contents> {
+pub struct SliceGroup<C: L2Design<D>, D: Contents> {
     /// The slices.
     pub slices: Vec<C::Slice>,
     /// Shared state, with the memory for their lines.
@@ -126,7 +132,7 @@ pub struct SliceGroup<C: Below<D>, D: Contents> {
 }
 
 /// A module's L2 slices, in groups, with the module's memory.
-pub struct SliceSide<C: Below<D>, D: Contents> {
+pub struct SliceSide<C: L2Design<D>, D: Contents> {
     /// Index of the first group on this side.
     first: usize,
     /// The groups, all with equal size.
@@ -135,17 +141,17 @@ pub struct SliceSide<C: Below<D>, D: Contents> {
     size: Divisor,
 }
 
-impl<C: Below<D>, D: Contents> SliceSide<C, D> {
+impl<C: L2Design<D>, D: Contents> SliceSide<C, D> {
     /// Empty slices and idle memory.
-    pub fn new(site: &Site<C, D>, built: &Built, between: &C::Between) -> SliceSide<C, D> {
-        let groups = crate::convert::slice_groups(&site.machine);
-        let size = site.machine.l2.slices / groups;
-        let slice = |slice| C::Slice::new(site.layout.slice(site.module, slice), site, between);
+    pub fn new(config: &ModuleConfig<C, D>, built: &ModelInput, between: &C::SharedBySlices) -> SliceSide<C, D> {
+        let groups = crate::convert::slice_groups(&config.machine);
+        let size = config.machine.l2.slices / groups;
+        let slice = |slice| C::Slice::new(config.layout.slice(config.module, slice), config, between);
         let group = |group: GroupIndex| {
             let first = group.index as u16 * size;
             SliceGroup {
                 slices: (first..first + size).map(slice).collect(),
-                shared: SliceShared::new(site, built, group),
+                shared: SliceShared::new(config, built, group),
             }
         };
         let groups = GroupIndex::all(groups.into()).map(group).collect();
@@ -169,20 +175,20 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         &mut self,
         slice: u16,
         message: &Message<D>,
-        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        (config, uncore): (&ModuleConfig<C, D>, &mut Uncore<D>),
         out: &mut Out<'_, D>,
     ) {
         match *message {
             Message::Begin { slot, launch } => self.slice_mut(slice).1.flags_mut(uncore).begin(slot, launch),
-            Message::Translate { sm, page } => self.translate(slice, (sm, page), site, out),
-            Message::Walk { page, wanted } => self.walk(slice, (page, wanted), site, out),
-            Message::Transfer { number, is_read } => self.transfer(slice, (number, is_read), (site, uncore), out),
+            Message::Translate { sm, page } => self.translate(slice, (sm, page), config, out),
+            Message::Walk { page, wanted } => self.walk(slice, (page, wanted), config, out),
+            Message::Transfer { number, is_read } => self.transfer(slice, (number, is_read), (config, uncore), out),
             Message::Act { action, extent, counted, act } => {
-                self.act(slice, (action, extent, counted), act, (site, uncore), out);
+                self.act(slice, (action, extent, counted), act, (config, uncore), out);
             }
             _ => {
                 let (slice, shared) = self.slice_mut(slice);
-                slice.handle(message, &mut SliceContext { id: slice.id(), site, shared, uncore, out });
+                slice.handle(message, &mut SliceContext { id: slice.id(), config, shared, uncore, out });
             }
         }
     }
@@ -201,21 +207,27 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
 
     /// Looks up a page, or walks for it. The SM sent the request half an L2 TLB latency ago; the reply takes the second
     /// half, and states when the translation is available.
-    fn translate(&mut self, slice: u16, (sm, page): (SmId, Page), site: &Site<C, D>, out: &mut Out<'_, D>) {
-        let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
-        let (ready, walked) = self.bank(slice).translate(page, now.saturating_sub(way));
-        let (id, to) = (site.layout.slice(site.module, slice), site.layout.sm(site.module, sm));
-        let at = now + (site.machine.tlb.l2_latency - way);
+    fn translate(&mut self, slice: u16, (sm, page): (SmId, Page), config: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
+        let (latency, now) = (crate::convert::to_l2_tlb(&config.machine), out.now());
+        let (ready, walked) = self.bank(slice).translate(page, now.saturating_sub(latency));
+        let (id, to) = (config.layout.slice(config.module, slice), config.layout.sm(config.module, sm));
+        let at = now + (config.machine.tlb.l2_latency - latency);
         out.send(at, id, to, Message::Translated { page, ready, walked });
     }
 
     /// Like `translate`, for an access not permitted to the module: the driver serves the fault.
-    fn walk(&mut self, slice: u16, (page, wanted): (Page, Wanted), site: &Site<C, D>, out: &mut Out<'_, D>) {
-        let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
-        let (walked, _) = self.bank(slice).translate(page, now.saturating_sub(way));
-        let at = walked.max(now) + crate::convert::host_latency(&site.machine);
-        let fault = Message::Fault { page, module: site.module, wanted };
-        out.send(at, site.layout.slice(site.module, slice), site.layout.driver(), fault);
+    fn walk(
+        &mut self,
+        slice: u16,
+        (page, wanted): (Page, AttemptedAccess),
+        config: &ModuleConfig<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let (latency, now) = (crate::convert::to_l2_tlb(&config.machine), out.now());
+        let (walked, _) = self.bank(slice).translate(page, now.saturating_sub(latency));
+        let at = walked.max(now) + crate::convert::host_latency(&config.machine);
+        let fault = Message::Fault { page, module: config.module, wanted };
+        out.send(at, config.layout.slice(config.module, slice), config.layout.driver(), fault);
     }
 
     /// Makes the group with first slice `slice` carry out its part in a phase.
@@ -225,30 +237,30 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         slice: u16,
         (action, extent, counted): (Action, ExtentId, bool),
         act: u32,
-        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        (config, uncore): (&ModuleConfig<C, D>, &mut Uncore<D>),
         out: &mut Out<'_, D>,
     ) {
         let (group, _) = self.place(slice);
         let SliceGroup { slices, shared } = &mut self.groups[group];
         let held = |slices: &mut [C::Slice]| {
-            let each = slices.iter_mut().map(|slice| slice.held());
+            let each = slices.iter_mut().map(|slice| slice.line_counts());
             each.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
         };
-        let lines = site.extents.lines(extent);
-        let (now, id) = (out.now(), site.layout.slice(site.module, slice));
+        let lines = config.extents.lines(extent);
+        let (now, id) = (out.now(), config.layout.slice(config.module, slice));
         let (before, written_back) = (counted.then(|| held(slices)), shared.stats.write_back_bytes);
-        let mut taken = now + crate::convert::walk(&site.machine);
+        let mut taken = now + crate::convert::walk(&config.machine);
         for slice in &mut *slices {
-            let mut here = SliceContext { id: slice.id(), site, shared, uncore, out };
+            let mut here = SliceContext { id: slice.id(), config, shared, uncore, out };
             taken = taken.max(slice.act(action, lines.as_deref(), &mut here));
         }
-        let lost = before.map_or(Lost::default(), |(valid, dirty): (u32, u32)| {
+        let lost = before.map_or(LostLines::default(), |(valid, dirty): (u32, u32)| {
             let (left, still) = held(slices);
-            Lost { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) }
+            LostLines { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) }
         });
         let flushed = shared.stats.write_back_bytes - written_back;
-        let at = now + crate::convert::to_controller(&site.machine);
-        out.send(at, id, site.layout.controller(site.module), Message::GroupActed { act, taken, lost, flushed });
+        let at = now + crate::convert::to_controller(&config.machine);
+        out.send(at, id, config.layout.controller(config.module), Message::GroupActed { act, taken, lost, flushed });
     }
 
     /// Group index and position within the group for a slice in the module.
@@ -312,14 +324,14 @@ fn at_sm<C: Protocol, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &
         Message::Begin { slot, launch } => sm.begin(slot, launch, here),
         Message::Start { slot, kernel, cta } => sm.start_cta((slot, kernel, cta), here),
         Message::Translated { page, ready, walked } => sm.translated((page, ready, walked), here),
-        Message::Fill { register, line, mask, data, seen, by, time } => {
-            sm.fill(FillMessage { register, line, mask, data, seen, by, time: time.read() }, here);
+        Message::Fill { register, line, mask, data, seen, responder: by, latency: time } => {
+            sm.fill(FillMessage { register, line, mask, data, seen, responder: by, latency: time.read() }, here);
         }
-        Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
-        Message::StoreTaken { credit } => sm.store_taken(credit, here),
+        Message::AtomicResult { warp, result, responder: by, .. } => sm.old(warp, result, by, here),
+        Message::StoreAccepted { credit } => sm.store_taken(credit, here),
         Message::Drain(drainer) => sm.drain(drainer, here),
         Message::Drained { warp, scope } => sm.drained(warp, scope, here),
         Message::Synced { warp } => sm.synced(warp, here.out),
-        other => panic!("{}, {:?}: an SM got {other:?}", here.site.module, sm.id()),
+        other => panic!("{}, {:?}: an SM got {other:?}", here.config.module, sm.id()),
     }
 }

@@ -1,14 +1,14 @@
 //! Parts of a module with a partition each: SMs, and groups of L2 slices. Messages between two parts, or between a part
 //! and the rest of the module, take at least [`least_delay`].
 
-use crate::below::{Below, L2};
 use crate::context::{SliceView, SmShared};
+use crate::l2_backend::{L2Design, L2Slice};
 use crate::layout::Unit;
 use crate::message::{Message, Out};
-use crate::sides::{SliceSide, SmSide};
-use crate::site::Site;
+use crate::module_config::ModuleConfig;
+use crate::module_halves::{SliceSide, SmSide};
 use crate::uncore::Uncore;
-use crate::watch::{Contents, Watch};
+use crate::value_probe::{Contents, ValueProbe};
 use tombolo_engine::Event;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Protocol;
@@ -21,15 +21,15 @@ pub fn least_delay(machine: &MachineConfig) -> Ps {
 }
 
 /// Partition for some SMs in a module.
-pub struct SmsApart<C, D: Contents> {
-    site: Site<C, D>,
+pub struct SmPartition<C, D: Contents> {
+    config: ModuleConfig<C, D>,
     side: SmSide<D>,
 }
 
-impl<C: Protocol, D: Contents> SmsApart<C, D> {
-    /// Partition for the SMs in `side`, which belong to the module at `site`.
-    pub(crate) fn new(site: Site<C, D>, side: SmSide<D>) -> SmsApart<C, D> {
-        SmsApart { site, side }
+impl<C: Protocol, D: Contents> SmPartition<C, D> {
+    /// Partition for the SMs in `side`, which belong to the module of `config`.
+    pub(crate) fn new(config: ModuleConfig<C, D>, side: SmSide<D>) -> SmPartition<C, D> {
+        SmPartition { config, side }
     }
 
     /// Returns the SMs and their shared state.
@@ -40,8 +40,8 @@ impl<C: Protocol, D: Contents> SmsApart<C, D> {
     /// Handles an event for an SM in this partition.
     #[inline]
     pub fn handle(&mut self, sm: SmId, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        self.site.watch.handles(event.time, self.site.module, Unit::Sm(sm), &event.message);
-        self.side.handle(sm, &event.message, &self.site, out);
+        self.config.probe.handles(event.time, self.config.module, Unit::Sm(sm), &event.message);
+        self.side.handle(sm, &event.message, &self.config, out);
     }
 
     /// Prefetches into the host's caches the first data that an event for `sm` reads.
@@ -50,7 +50,7 @@ impl<C: Protocol, D: Contents> SmsApart<C, D> {
         self.side.sm(sm).prefetch(message);
     }
 
-    /// Prefetches data found through pointers loaded by [`SmsApart::prefetch`], for the same event.
+    /// Prefetches data found through pointers loaded by [`SmPartition::prefetch`], for the same event.
     #[inline]
     pub fn prefetch_found(&self, sm: SmId, message: &Message<D>) {
         self.side.sm(sm).prefetch_found(message);
@@ -58,17 +58,17 @@ impl<C: Protocol, D: Contents> SmsApart<C, D> {
 }
 
 /// Partition with some groups of a module's L2 slices. The module must be alone in the machine.
-pub struct SlicesApart<C: Below<D>, D: Contents> {
-    site: Site<C, D>,
+pub struct SlicePartition<C: L2Design<D>, D: Contents> {
+    config: ModuleConfig<C, D>,
     side: SliceSide<C, D>,
     /// Idle uncore: the module has no other modules to send to.
     uncore: Uncore<D>,
 }
 
-impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
-    /// Partition for the slices in `side`, which belong to the module at `site`.
-    pub(crate) fn new(site: Site<C, D>, side: SliceSide<C, D>, uncore: Uncore<D>) -> SlicesApart<C, D> {
-        SlicesApart { site, side, uncore }
+impl<C: L2Design<D>, D: Contents> SlicePartition<C, D> {
+    /// Partition for the slices in `side`, which belong to the module of `config`.
+    pub(crate) fn new(config: ModuleConfig<C, D>, side: SliceSide<C, D>, uncore: Uncore<D>) -> SlicePartition<C, D> {
+        SlicePartition { config, side, uncore }
     }
 
     /// Returns the slices and their shared state.
@@ -79,9 +79,9 @@ impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
     /// Handles an event for a slice in this partition.
     #[inline]
     pub fn handle(&mut self, slice: u16, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        let SlicesApart { site, side, uncore } = self;
-        site.watch.handles(event.time, site.module, Unit::Slice(slice), &event.message);
-        side.handle(slice, &event.message, (site, uncore), out);
+        let SlicePartition { config, side, uncore } = self;
+        config.probe.handles(event.time, config.module, Unit::Slice(slice), &event.message);
+        side.handle(slice, &event.message, (config, uncore), out);
     }
 
     /// Prefetches into the host's caches the first data that an event for `slice` reads.
@@ -91,7 +91,7 @@ impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
         one.prefetch(message, view);
     }
 
-    /// Prefetches data found through pointers loaded by [`SlicesApart::prefetch`], for the same event.
+    /// Prefetches data found through pointers loaded by [`SlicePartition::prefetch`], for the same event.
     #[inline]
     pub fn prefetch_found(&self, slice: u16, message: &Message<D>) {
         let (one, view) = self.view(slice);
@@ -100,7 +100,7 @@ impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
 
     fn view(&self, slice: u16) -> (&C::Slice, SliceView<'_, C, D>) {
         let (one, shared) = self.side.slice(slice);
-        (one, SliceView { site: &self.site, shared, uncore: &self.uncore })
+        (one, SliceView { config: &self.config, shared, uncore: &self.uncore })
     }
 }
 

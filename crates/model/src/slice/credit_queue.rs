@@ -1,13 +1,13 @@
 //! Stores without a credit, and the requests queued behind them. Requests to different lanes may overtake.
 
-use super::{Slice, SliceRequest, Taken};
+use super::{Admission, Slice, SliceRequest};
 use crate::context::SliceContext;
 use crate::mshr::list::{List, Slab};
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_protocol::Coherence;
-use tombolo_protocol::node::Delivery;
+use tombolo_protocol::effects::Delivery;
 use tombolo_types::Line;
 
 /// Requests at a level that wait for a store credit, or behind such a store, grouped into lanes. A lane is the line or
@@ -124,7 +124,7 @@ impl<R: Copy> CreditQueue<R> {
 impl<D: Contents> Slice<D> {
     /// Ordering lane of a line: requests in the same lane stay in order on the channels between modules.
     pub(super) fn lane<C: Coherence>(&self, line: Line, here: &SliceContext<'_, '_, C, D>) -> Line {
-        match here.site.protocol.channels().up {
+        match here.config.protocol.channels().up {
             Delivery::FifoPerLine => line,
             Delivery::FifoPerRegion => self.directory.region_of(line),
             Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),
@@ -194,7 +194,7 @@ impl<D: Contents> Slice<D> {
             }
             let Some(mut turn) = self.uncredited[level].begin() else { return };
             while let Some(item) = self.uncredited[level].next(&mut turn, |item| !item.is_read()) {
-                if self.take(&item, here.out.now(), here) == Taken::NoRoom {
+                if self.take(&item, here.out.now(), here) == Admission::NoMshr {
                     // The request lacks an MSHR, so the rest of its lane must wait for an MSHR as well.
                     let rest = self.uncredited[level].give_up(turn, item);
                     self.queued -= rest.len() as u32;

@@ -100,7 +100,7 @@ impl KernelCounts {
 
 /// A module's part in a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
+pub struct LaunchTimes {
     launched: Ps,
     /// Time during which the module had CTAs from this launch, until their stores were accepted.
     busy: Ps,
@@ -110,10 +110,10 @@ pub struct Pace {
     quarters: [(u64, u32); 4],
 }
 
-impl Pace {
+impl LaunchTimes {
     /// Record for a kernel launched at `launched`.
-    pub fn new(launched: Ps) -> Pace {
-        Pace { launched, ..Pace::default() }
+    pub fn new(launched: Ps) -> LaunchTimes {
+        LaunchTimes { launched, ..LaunchTimes::default() }
     }
 
     /// Records the start of a CTA in a quarter.

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const AHEAD: usize = 16;
 
 /// Mailboxes for all pairs of threads. Mailboxes from a thread to itself stay unused.
-pub(crate) struct Exchange<M> {
+pub(crate) struct MailboxGrid<M> {
     threads: usize,
     /// Mailboxes indexed by parity of the window, sender and receiver. While one window's messages are still being
     /// collected, the next window's messages go to the second half.
@@ -24,11 +24,11 @@ pub(crate) struct Exchange<M> {
 #[repr(align(128))]
 struct Mailbox<M>(Mutex<Vec<Event<M>>>);
 
-impl<M: Copy> Exchange<M> {
+impl<M: Copy> MailboxGrid<M> {
     /// Empty mailboxes between `threads` threads.
-    pub(crate) fn new(threads: usize) -> Exchange<M> {
+    pub(crate) fn new(threads: usize) -> MailboxGrid<M> {
         let mailbox = || Mailbox(Mutex::new(Vec::new()));
-        Exchange { threads, mailboxes: std::iter::repeat_with(mailbox).take(2 * threads * threads).collect() }
+        MailboxGrid { threads, mailboxes: std::iter::repeat_with(mailbox).take(2 * threads * threads).collect() }
     }
 
     /// Leaves `events` from thread `from` for thread `to` in window `window`; `events` is empty afterwards.
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use tombolo_types::{ComponentId, Ps};
 
-    fn collected(exchange: &Exchange<u32>, window: u64, to: usize) -> Vec<u32> {
+    fn collected(exchange: &MailboxGrid<u32>, window: u64, to: usize) -> Vec<u32> {
         let mut received = Vec::new();
         exchange.collect(window, to, &mut Vec::new(), |event| received.push(event.message));
         received
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn mail_is_collected_once_by_its_receiver_in_its_window() {
-        let exchange = Exchange::new(3);
+        let exchange = MailboxGrid::new(3);
         for (window, from, to, message) in [(0, 0, 1, 1), (0, 2, 1, 2), (1, 2, 1, 3), (1, 1, 0, 4)] {
             let event = Event { time: Ps(1), to: ComponentId(0), from: ComponentId(0), sequence: 0, message };
             let mut parcel = vec![event];

@@ -4,7 +4,7 @@
 //! A protocol owns the slot that a node keeps for a block, and the messages between nodes. A host keeps a slot for
 //! each block and node, hands it to [`Nodes::step`] with an event, and carries out the effects. The host's duties:
 //!
-//! 1. Messages in a [`Class`] between two nodes keep the order declared by [`Nodes::CHANNELS`], per block. Except
+//! 1. Messages in a [`MessageClass`] between two nodes keep the order declared by [`Nodes::CHANNELS`], per block. Except
 //!    for requests, every message is accepted immediately, regardless of other waiting work. A step never refuses
 //!    it, and no request is queued ahead.
 //! 2. An event refused with [`Refusal::Stall`] has changed nothing. The host retries it after the block's
@@ -14,7 +14,7 @@
 //! 3. A request held by a step ([`Hold::Park`]) has started a transaction at its client. As soon as the client is
 //!    idle, the request runs again, ahead of any other request for the block. The host reissues it from scratch:
 //!    the step has stored nothing about it.
-//! 4. A home's memory read ([`Access::Read`]) returns as [`Event::Read`], after the home's earlier writes.
+//! 4. A home's memory read ([`HomeMemoryAccess::Read`]) returns as [`BlockEvent::Read`], after the home's earlier writes.
 //! 5. Host accesses have `.sys` scope ([`ON_HOST`](crate::front::ON_HOST)). The same scope applies to a store that
 //!    covers less than one mask byte.
 //! 6. If queues have a limited capacity, a step runs only when every message it may send has room. Messages
@@ -22,12 +22,12 @@
 //!    regardless of queue occupancy.
 //! 7. A client runs a block's requests in arrival order. This includes requests that wait for the block's
 //!    transaction and requests that lack a host resource: [`host`](crate::host) keeps this order.
-//! 8. A plan's [`Action::Merge`](crate::plan::Action::Merge) becomes [`Event::Merge`] for each block in a client.
+//! 8. A plan's [`Action::Merge`](crate::plan::Action::Merge) becomes [`BlockEvent::Merge`] for each block in a client.
 //!    It completes when no block [owes](Nodes::owes) anything.
 
 use crate::block::BlockData;
 use crate::coherence::{Protocol, Refusal};
-use crate::node::{Delivery, Effects, Types};
+use crate::effects::{Delivery, Effects, Types};
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -45,7 +45,7 @@ pub enum Node {
 
 /// A block request from a client's own SMs or cores, for bytes in a single line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request<B: BlockData> {
+pub enum BlockRequest<B: BlockData> {
     /// A read.
     Read {
         /// Requested bytes.
@@ -75,7 +75,7 @@ pub enum Request<B: BlockData> {
     },
 }
 
-/// A client's reply to a [`Request`].
+/// A client's reply to a [`BlockRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer<B: BlockData> {
     /// The bytes for a read.
@@ -94,11 +94,11 @@ pub enum Answer<B: BlockData> {
 
 /// An event at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<M, B: BlockData> {
+pub enum BlockEvent<M, B: BlockData> {
     /// A client's own SMs or cores request bytes in the block.
-    Asked(Request<B>),
+    Request(BlockRequest<B>),
     /// A message from another node arrives.
-    Told {
+    Message {
         /// The sender.
         from: Node,
         /// The message.
@@ -119,7 +119,7 @@ pub enum Event<M, B: BlockData> {
 
 /// Message classes, by sender and receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
+pub enum MessageClass {
     /// Client to home; accepted by the home when the block has no transaction there.
     Request,
     /// Home to client: grants, acknowledgments, and requests to a client that holds the block.
@@ -133,24 +133,24 @@ pub enum Class {
 /// The delivery order between two nodes, for each message class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// [`Class::Request`].
+    /// [`MessageClass::Request`].
     pub request: Delivery,
-    /// [`Class::Down`].
+    /// [`MessageClass::Down`].
     pub down: Delivery,
-    /// [`Class::Answer`].
+    /// [`MessageClass::Answer`].
     pub answer: Delivery,
-    /// [`Class::Peer`].
+    /// [`MessageClass::Peer`].
     pub peer: Delivery,
 }
 
 impl Channels {
     /// True if messages in this class keep an order.
-    pub fn keep_order(&self, class: Class) -> bool {
+    pub fn keep_order(&self, class: MessageClass) -> bool {
         let delivery = match class {
-            Class::Request => self.request,
-            Class::Down => self.down,
-            Class::Answer => self.answer,
-            Class::Peer => self.peer,
+            MessageClass::Request => self.request,
+            MessageClass::Down => self.down,
+            MessageClass::Answer => self.answer,
+            MessageClass::Peer => self.peer,
         };
         match delivery {
             Delivery::Fifo | Delivery::FifoPerLine | Delivery::FifoPerRegion => true,
@@ -161,7 +161,7 @@ impl Channels {
 
 /// A home's access to its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Access<B: BlockData> {
+pub enum HomeMemoryAccess<B: BlockData> {
     /// Reads the whole block.
     Read,
     /// Writes these bytes.
@@ -198,19 +198,19 @@ pub enum Hold {
 
 /// The types for a protocol between clients and homes.
 #[derive(Clone, Copy, Debug)]
-pub struct Of<P>(PhantomData<fn() -> P>);
+pub struct ClientHomeTypes<P>(PhantomData<fn() -> P>);
 
-impl<P: Nodes, B: BlockData> Types<B> for Of<P> {
+impl<P: Nodes, B: BlockData> Types<B> for ClientHomeTypes<P> {
     type Node = Node;
     type Message = P::Message<B>;
     type Answer = Answer<B>;
-    type Access = Access<B>;
+    type Access = HomeMemoryAccess<B>;
     type Hold = Hold;
 }
 
 /// A client's relation to a block, for properties that every protocol in this family must satisfy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing<S> {
+pub struct ClientView<S> {
     /// Set when the client may read every byte in the block.
     pub holds: bool,
     /// Set when no other client may hold the block.
@@ -231,7 +231,7 @@ pub struct HomeView {
 }
 
 /// A protocol between clients that hold blocks, and the blocks' homes.
-pub trait Nodes: Protocol<Types = Of<Self>> {
+pub trait Nodes: Protocol<Types = ClientHomeTypes<Self>> {
     /// A node's state for a block.
     type Slot<B: BlockData>: Clone + Eq + Hash + Debug + Send;
     /// A message between nodes.
@@ -254,18 +254,18 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
         &self,
         at: Node,
         slot: &mut Self::Slot<B>,
-        event: Event<Self::Message<B>, B>,
-        effects: &mut impl Effects<Of<Self>, B>,
+        event: BlockEvent<Self::Message<B>, B>,
+        effects: &mut impl Effects<ClientHomeTypes<Self>, B>,
     ) -> Result<(), Refusal>;
 
     /// The message's class.
-    fn class<B: BlockData>(message: &Self::Message<B>) -> Class;
+    fn class<B: BlockData>(message: &Self::Message<B>) -> MessageClass;
 
     /// The message's payload on a link.
     fn carries<B: BlockData>(message: &Self::Message<B>) -> Carried<'_, B::Set>;
 
     /// True if the message changes only the set of events that a release at its receiver waits for.
-    fn only_tells<B: BlockData>(message: &Self::Message<B>) -> bool;
+    fn only_notifies<B: BlockData>(message: &Self::Message<B>) -> bool;
 
     /// True while a transaction is under way.
     fn is_busy<B: BlockData>(slot: &Self::Slot<B>) -> bool;
@@ -277,7 +277,7 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
     fn awaits_merges(&self) -> bool;
 
     /// True if the client evicts its copy without a message.
-    fn leaves_silently<B: BlockData>(&self, slot: &Self::Slot<B>) -> bool;
+    fn evicts_silently<B: BlockData>(&self, slot: &Self::Slot<B>) -> bool;
 
     /// A client's state for the block; `None` for a home.
     fn state<B: BlockData>(slot: &Self::Slot<B>) -> Option<Self::State>;
@@ -295,7 +295,7 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
     fn is_dirty<B: BlockData>(slot: &Self::Slot<B>) -> bool;
 
     /// The client's relation to the block, valid while it has no transaction under way.
-    fn standing<B: BlockData>(slot: &Self::Slot<B>) -> Standing<B::Set>;
+    fn client_view<B: BlockData>(slot: &Self::Slot<B>) -> ClientView<B::Set>;
 
     /// A client's block contents, merged with the cache above its memory.
     fn contents<B: BlockData>(slot: &Self::Slot<B>) -> B;

@@ -9,7 +9,7 @@ const GRAINS: usize = Mask::ALL.grains() as usize + 1;
 
 /// Size in bytes for each kind of packet, in whole flits.
 #[derive(Clone, Debug)]
-pub struct Weights {
+pub struct PacketSizes {
     read: Bytes,
     control: Bytes,
     /// Header plus data, indexed by grains carried.
@@ -25,15 +25,15 @@ pub struct Weights {
     flit: u64,
 }
 
-impl Weights {
+impl PacketSizes {
     /// Packet sizes on a machine.
-    pub fn new(machine: &MachineConfig) -> Weights {
+    pub fn new(machine: &MachineConfig) -> PacketSizes {
         let sizes = &machine.messages;
         let flits = |bytes: u64| Bytes(bytes.next_multiple_of(sizes.flit_bytes));
         let into_sm = Serializer::new(machine.crossbar.rate);
         let grain = machine.line.grain();
         let data = |grains: usize| sizes.header_bytes.0 + grains as u64 * machine.line.grain();
-        Weights {
+        PacketSizes {
             read: flits(sizes.request_bytes.0),
             control: flits(sizes.control_bytes.0),
             data: std::array::from_fn(|grains| flits(data(grains))),
@@ -92,7 +92,7 @@ impl Weights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Flag, LineRequest, Origin};
+    use crate::message::{Flag, LineRequest, ReplyDestination};
     use crate::mshr::EntryId;
     use crate::outstanding::Tickets;
     use crate::packet::Packet;
@@ -103,10 +103,18 @@ mod tests {
     fn bytes(request: Request<()>) -> u64 {
         let machine = tombolo_machine::machine("hmg-4x4").and_then(|machine| machine.check()).expect("a preset");
         let register = EntryId::default();
-        let origin = Origin { module: ModuleId(0), sm: SmId(0), warp: 0, result: 0, register };
+        let origin = ReplyDestination { module: ModuleId(0), sm: SmId(0), warp: 0, result: 0, register };
         let (flag, tickets) = (Flag::NONE, Tickets::default());
-        let body = LineRequest { line: Line(1), request, origin, flag, tickets, asker: register, is_published: false };
-        Weights::new(&machine).of(Packet::Request(body).facts().payload).0
+        let body = LineRequest {
+            line: Line(1),
+            request,
+            origin,
+            flag,
+            tickets,
+            requester_mshr: register,
+            is_published: false,
+        };
+        PacketSizes::new(&machine).of(Packet::Request(body).facts().payload).0
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! receiver unloads it, and all partitions see equal contents at every thread count. The store also holds the host's
 //! memory: pages moved to the host stay in the store until fetched.
 
-use crate::flags::Shown;
+use crate::flags::VisibleFlag;
 use crate::packet::CopyName;
-use crate::watch::Contents;
+use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_types::{Line, Mask, Page};
@@ -18,7 +18,7 @@ pub struct SideData<D> {
     /// Lines, a mask of the affected bytes, and their contents. Empty if data is not modelled.
     pub lines: Vec<(Line, Mask, D)>,
     /// Flags visible on the lines.
-    pub flags: Vec<Shown>,
+    pub flags: Vec<VisibleFlag>,
 }
 
 #[derive(Debug, Default)]
@@ -30,15 +30,15 @@ struct SideDataStore<D> {
 
 /// Contents in transit between memories.
 #[derive(Debug, Default)]
-pub struct Cargo<D>(Arc<Mutex<SideDataStore<D>>>);
+pub struct Sideband<D>(Arc<Mutex<SideDataStore<D>>>);
 
-impl<D> Clone for Cargo<D> {
+impl<D> Clone for Sideband<D> {
     fn clone(&self) -> Self {
-        Cargo(Arc::clone(&self.0))
+        Sideband(Arc::clone(&self.0))
     }
 }
 
-impl<D: Contents> Cargo<D> {
+impl<D: Contents> Sideband<D> {
     fn hold(&self) -> MutexGuard<'_, SideDataStore<D>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

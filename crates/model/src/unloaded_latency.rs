@@ -7,11 +7,11 @@ use crate::convert;
 use crate::fixed_links::FixedLinks;
 use crate::host_end::HostEnd;
 use crate::latency::short;
-use crate::layout::Layout;
+use crate::layout::ComponentLayout;
 use crate::link::{Link, Traffic};
 use crate::packet::Payload;
-use crate::weight::Weights;
-use tombolo_design::Built;
+use crate::packet_size::PacketSizes;
+use tombolo_design::ModelInput;
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Bytes, GpuId, Mask, ModuleId, Ps, Serializer};
 
@@ -23,7 +23,7 @@ const GAP: Ps = Ps::from_ns(1000);
 
 /// Trip latencies between any two modules.
 #[derive(Clone, Debug)]
-pub struct Wires {
+pub struct UnloadedLatencies {
     modules: usize,
     /// Index into `trips`, by pair of requester and replier.
     kinds: Vec<u16>,
@@ -31,26 +31,26 @@ pub struct Wires {
     trips: Vec<[u32; GRAINS]>,
 }
 
-impl Wires {
+impl UnloadedLatencies {
     /// Trip latencies on a design's machine. Links with turning lanes have equally many in each direction.
-    pub fn new(built: &Built, layout: Layout) -> Wires {
+    pub fn new(built: &ModelInput, layout: ComponentLayout) -> UnloadedLatencies {
         let machine = &*built.machine;
         let modules = usize::from(layout.all_modules());
-        let (mut idle, weights) = (IdleNetwork::new(built, layout), Weights::new(machine));
-        let mut wires = Wires { modules, kinds: vec![0; modules * modules], trips: Vec::new() };
+        let (mut idle, sizes) = (IdleNetwork::new(built, layout), PacketSizes::new(machine));
+        let mut latencies = UnloadedLatencies { modules, kinds: vec![0; modules * modules], trips: Vec::new() };
         let pairs = (0..modules).flat_map(|from| (0..modules).map(move |to| (from, to)));
         for (from, to) in pairs.filter(|(from, to)| from != to) {
             let ends = (ModuleId(from as u8), ModuleId(to as u8));
-            let there = idle.one_way(ends, weights.of(Payload::Read));
-            let back = |grains| idle.one_way((ends.1, ends.0), weights.of(Payload::Grains(grains as u32)));
+            let there = idle.one_way(ends, sizes.of(Payload::Read));
+            let back = |grains| idle.one_way((ends.1, ends.0), sizes.of(Payload::Grains(grains as u32)));
             let trip = std::array::from_fn(back).map(|back| short(there + back));
-            let kind = wires.trips.iter().position(|known| *known == trip).unwrap_or_else(|| {
-                wires.trips.push(trip);
-                wires.trips.len() - 1
+            let kind = latencies.trips.iter().position(|known| *known == trip).unwrap_or_else(|| {
+                latencies.trips.push(trip);
+                latencies.trips.len() - 1
             });
-            wires.kinds[from * modules + to] = u16::try_from(kind).expect("a machine has fewer pairs of modules");
+            latencies.kinds[from * modules + to] = u16::try_from(kind).expect("a machine has fewer pairs of modules");
         }
-        wires
+        latencies
     }
 
     /// Round-trip latency in picoseconds for a read from module `from` to module `to`.
@@ -77,17 +77,17 @@ struct IdleNetwork<'a> {
 enum IdleLinks {
     Fixed(FixedLinks),
     /// Output and input links at a switch, used in sequence, with equally many lanes in each direction.
-    Ways([Serializer; 2]),
+    Switch([Serializer; 2]),
 }
 
 impl<'a> IdleNetwork<'a> {
-    fn new(built: &'a Built, layout: Layout) -> IdleNetwork<'a> {
+    fn new(built: &'a ModelInput, layout: ComponentLayout) -> IdleNetwork<'a> {
         let machine = &*built.machine;
         let host = machine.coherent_host().filter(|_| layout.host).map(|host| HostEnd::new(machine, host.link));
         let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);
         let fixed = if built.turning.is_none() { FixedLinks::new(machine, inside) } else { None };
         let links =
-            fixed.map_or_else(|| IdleLinks::Ways([machine.gpu_link.rate; 2].map(Serializer::new)), IdleLinks::Fixed);
+            fixed.map_or_else(|| IdleLinks::Switch([machine.gpu_link.rate; 2].map(Serializer::new)), IdleLinks::Fixed);
         let port = Link::new(convert::link(&machine.module_link));
         let incoming = Serializer::new(machine.module_link.rate);
         IdleNetwork { machine, host, links, port, incoming, now: GAP }
@@ -120,7 +120,7 @@ impl<'a> IdleNetwork<'a> {
         }
         let through = match &mut self.links {
             IdleLinks::Fixed(links) => links.cross(left, ends, Traffic::Control, bytes).left,
-            IdleLinks::Ways(ways) => ways.iter_mut().fold(left, |at, way| way.send(at, bytes)),
+            IdleLinks::Switch(links) => links.iter_mut().fold(left, |at, link| link.send(at, bytes)),
         };
         through + latency + last
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use tombolo_machine::quantity::{Form, Plain, Quantity};
+use tombolo_machine::quantity::{Quantity, RecordValue, ValueForm};
 use tombolo_types::Clock;
 
 /// Texts already read, interned because options are copied.
@@ -17,7 +17,7 @@ pub struct ManualSubscriptions(&'static str);
 
 /// A byte range in an array, with the subscribers to the range's pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ArraySubscription {
     /// The array's name.
     pub array: String,
     /// The byte range; `None` for the whole array.
@@ -31,16 +31,16 @@ impl ManualSubscriptions {
     pub const NOTHING: ManualSubscriptions = ManualSubscriptions("nothing");
 
     /// The parts, in order.
-    pub fn parts(self) -> Vec<Part> {
+    pub fn parts(self) -> Vec<ArraySubscription> {
         if self == ManualSubscriptions::NOTHING { Vec::new() } else { parts(self.0).unwrap_or_default() }
     }
 }
 
-fn parts(text: &str) -> Option<Vec<Part>> {
+fn parts(text: &str) -> Option<Vec<ArraySubscription>> {
     text.split(';').map(|part| part.trim()).map(part).collect()
 }
 
-fn part(text: &str) -> Option<Part> {
+fn part(text: &str) -> Option<ArraySubscription> {
     let (place, gpus) = text.rsplit_once(':')?;
     let gpus: Vec<u8> = gpus.split_whitespace().map(|gpu| gpu.parse().ok()).collect::<Option<_>>()?;
     let place = place.trim();
@@ -54,13 +54,13 @@ fn part(text: &str) -> Option<Part> {
     };
     let is_whole =
         !gpus.is_empty() && !array.is_empty() && bytes.as_ref().is_none_or(|bytes: &Range<u64>| !bytes.is_empty());
-    is_whole.then(|| Part { array: array.to_owned(), bytes, gpus })
+    is_whole.then(|| ArraySubscription { array: array.to_owned(), bytes, gpus })
 }
 
 impl Quantity for ManualSubscriptions {
     const EXPECTED: &'static str = "arrays with the GPUs that subscribe to them, such as \"x[0..4096]: 0 1; y: 0 1 2\" (bytes of \
                                     the array), or \"nothing\"";
-    const FORM: Form = Form::Text;
+    const FORM: ValueForm = ValueForm::Text;
 
     fn parse(text: &str, _: Clock) -> Option<ManualSubscriptions> {
         if text != ManualSubscriptions::NOTHING.0 {
@@ -73,8 +73,8 @@ impl Quantity for ManualSubscriptions {
         Some(ManualSubscriptions(kept))
     }
 
-    fn print(&self) -> Plain {
-        Plain::Text(self.0.to_owned())
+    fn print(&self) -> RecordValue {
+        RecordValue::Text(self.0.to_owned())
     }
 }
 
@@ -82,13 +82,14 @@ impl Quantity for ManualSubscriptions {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Option<Vec<Part>> {
+    fn parsed(text: &str) -> Option<Vec<ArraySubscription>> {
         ManualSubscriptions::parse(text, Clock::from_hz(1_000_000_000)).map(ManualSubscriptions::parts)
     }
 
     #[test]
     fn arrays_are_named_whole_or_in_part() {
-        let part = |array: &str, bytes, gpus: &[u8]| Part { array: array.into(), bytes, gpus: gpus.to_vec() };
+        let part =
+            |array: &str, bytes, gpus: &[u8]| ArraySubscription { array: array.into(), bytes, gpus: gpus.to_vec() };
         let expected = vec![part("x", Some(0..4096), &[0, 1]), part("a b", None, &[3])];
         assert_eq!(parsed("x[0..4096]: 0 1; a b: 3"), Some(expected));
         assert_eq!(parsed("nothing"), Some(Vec::new()));

@@ -7,13 +7,13 @@ use crate::view::View;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Topology;
-use tombolo_protocol::paging::{Mapping, Paging, Wanted};
+use tombolo_protocol::paging::{AttemptedAccess, Mapping, Paging};
 use tombolo_protocol::publication::Subscribers;
 use tombolo_types::{GpuId, Line, ModuleId, Page};
 
 /// Homes for all lines in a run. Cheap to clone before the run: the page table is shared.
 #[derive(Clone, Debug)]
-pub struct Map {
+pub struct AddressMap {
     gpus: u8,
     modules_per_gpu: u8,
     /// Reciprocal computed by [`gpus_per_module`].
@@ -53,10 +53,10 @@ fn scale(hash: u64, count: u64) -> u64 {
     ((u128::from(hash) * u128::from(count)) >> 64) as u64
 }
 
-impl Map {
+impl AddressMap {
     /// Map for `machine` with pages placed by `pages`.
-    pub fn new(machine: &MachineConfig, pages: Arc<PageTable>) -> Map {
-        Map {
+    pub fn new(machine: &MachineConfig, pages: Arc<PageTable>) -> AddressMap {
+        AddressMap {
             gpus: machine.topology.gpus,
             modules_per_gpu: machine.topology.modules_per_gpu,
             gpus_per_module: gpus_per_module(machine.topology.modules_per_gpu),
@@ -72,8 +72,8 @@ impl Map {
 
     /// Interleaves slices every `lines` consecutive lines instead of hashing regions. The number must be a power of
     /// two.
-    pub fn interleaved(self, lines: u64) -> Map {
-        Map { together: Some(lines.trailing_zeros()), ..self }
+    pub fn interleaved(self, lines: u64) -> AddressMap {
+        AddressMap { together: Some(lines.trailing_zeros()), ..self }
     }
 
     /// Maximum number of slices in a module, in a GPU or in the host.
@@ -82,19 +82,19 @@ impl Map {
     }
 
     /// The same map, from the host module's viewpoint.
-    pub fn of_host(self) -> Map {
-        Map { slices: self.slices_of_host, ..self }
+    pub fn for_host(self) -> AddressMap {
+        AddressMap { slices: self.slices_of_host, ..self }
     }
 
     /// The same map for a module with all pages in its own memory, regardless of homes elsewhere.
-    pub fn apart(self, module: ModuleId) -> Map {
+    pub fn all_local(self, module: ModuleId) -> AddressMap {
         let pages = Arc::new(self.pages.all_at(module));
-        Map { pages, ..self }
+        AddressMap { pages, ..self }
     }
 
     /// The same map for a module whose pages move.
-    pub fn seen(self, view: View) -> Map {
-        Map { view: Some(Box::new(view)), ..self }
+    pub fn with_view(self, view: View) -> AddressMap {
+        AddressMap { view: Some(Box::new(view)), ..self }
     }
 
     /// True if pages move.
@@ -105,7 +105,7 @@ impl Map {
 
     /// True if module `at`, the owner of this map, may access a line in the way given by `wanted`.
     #[inline]
-    pub fn allows(&self, at: ModuleId, rules: Paging, line: Line, wanted: Wanted) -> bool {
+    pub fn allows(&self, at: ModuleId, rules: Paging, line: Line, wanted: AttemptedAccess) -> bool {
         let Some(view) = &self.view else { return true };
         rules.allows(at, view.mapping(self.page(line), self.placed(line)), wanted)
     }
@@ -225,7 +225,7 @@ fn refuse(line: Line) -> ! {
     panic!("{line} is on a page that nobody placed")
 }
 
-impl Topology for Map {
+impl Topology for AddressMap {
     fn gpus(&self) -> u8 {
         self.gpus
     }

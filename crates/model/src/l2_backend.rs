@@ -5,34 +5,34 @@
 use crate::block::BlockStats;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
-use crate::latency::{Inside, Note};
+use crate::latency::{ModuleLatency, Note};
 use crate::memory::Memory;
 use crate::message::Message;
+use crate::module_config::{ModuleConfig, Routing};
 use crate::packet::Packet;
-use crate::site::{Routing, Site};
-use crate::slice::{Slice, Wanted};
-use crate::watch::Contents;
+use crate::slice::{DramFetch, Slice};
+use crate::value_probe::Contents;
 use std::ops::Range;
+use tombolo_protocol::effects::Delivery;
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::node::Delivery;
 use tombolo_protocol::{Action, Class, Coherence, Protocol};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps};
 
 /// A protocol together with the L2 slices it uses below a module's SMs.
-pub trait Below<D: Contents>: Protocol {
+pub trait L2Design<D: Contents>: Protocol {
     /// Type of an L2 slice.
-    type Slice: L2<Self, D>;
+    type Slice: L2Slice<Self, D>;
     /// State shared between the slices of all modules.
-    type Between: Clone + Default + Send + 'static;
+    type SharedBySlices: Clone + Default + Send + 'static;
 
     /// Routing rules for the protocol's messages.
     fn routing(&self) -> Routing;
 }
 
 /// Interface to an L2 slice, for use by the module and the module's controller.
-pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
+pub trait L2Slice<C: L2Design<D>, D: Contents>: Sized + Send {
     /// An empty slice.
-    fn new(id: ComponentId, site: &Site<C, D>, between: &C::Between) -> Self;
+    fn new(id: ComponentId, config: &ModuleConfig<C, D>, between: &C::SharedBySlices) -> Self;
 
     /// Id of the slice.
     fn id(&self) -> ComponentId;
@@ -40,7 +40,7 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// Prefetches into the host's caches the first data that an event reads.
     fn prefetch(&self, message: &Message<D>, view: SliceView<'_, C, D>);
 
-    /// Prefetches data found through pointers that [`L2::prefetch`] has loaded.
+    /// Prefetches data found through pointers that [`L2Slice::prefetch`] has loaded.
     fn prefetch_found(&self, message: &Message<D>, view: SliceView<'_, C, D>);
 
     /// Handles a message sent within the module.
@@ -67,23 +67,23 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>);
 
     /// Number of lines present, and number of dirty lines among these.
-    fn held(&mut self) -> (u32, u32);
+    fn line_counts(&mut self) -> (u32, u32);
 
     /// Gives up a line whose page moves elsewhere: dirty bytes go to memory, and the line is dropped. Returns when
     /// memory has accepted the bytes.
-    fn give_up(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps;
+    fn release_line(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps;
 
     /// Bytes and contents that a copy reads from a cached line, and their departure time; `None` if the line is absent.
-    fn copied_from(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Option<(Mask, D, Departure)>;
+    fn read_for_copy(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Option<(Mask, D, Departure)>;
 
     /// A copy writes the line to memory, so any cached bytes are stale.
-    fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>);
+    fn overwrite_by_copy(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>);
 
     /// The host has written these addresses: ranges in ascending order, without overlaps, each with at least one byte.
     fn host_wrote(&mut self, ranges: &[Range<u64>], here: &mut SliceContext<'_, '_, C, D>);
 
     /// Contents of a line in the module's memory, from the host's viewpoint.
-    fn host_reads(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D;
+    fn host_reads(&self, line: Line, memory: &Memory<D>, config: &ModuleConfig<C, D>) -> D;
 
     /// Installs bytes of a line from the module's memory, clean, before time zero. Does nothing in slices with blocks.
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>);
@@ -98,22 +98,22 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_;
 }
 
-impl<C: Coherence, D: Contents> Below<D> for C {
+impl<C: Coherence, D: Contents> L2Design<D> for C {
     type Slice = Slice<D>;
-    type Between = ();
+    type SharedBySlices = ();
 
     fn routing(&self) -> Routing {
         Routing { hierarchical: self.is_hierarchical(), fills_stay_ahead: self.channels().fills_stay_ahead }
     }
 }
 
-impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
-    fn new(id: ComponentId, site: &Site<C, D>, (): &()) -> Slice<D> {
-        let channels = site.protocol.channels();
+impl<C: Coherence, D: Contents> L2Slice<C, D> for Slice<D> {
+    fn new(id: ComponentId, config: &ModuleConfig<C, D>, (): &()) -> Slice<D> {
+        let channels = config.protocol.channels();
         // One slice handles all requests for a line or a region, and a port keeps each slice's packets in order.
         let ordered = [channels.up, channels.down];
         assert!(!ordered.contains(&Delivery::Fifo), "a port orders what one slice sends, not what others do");
-        Slice::new(id, site)
+        Slice::new(id, config)
     }
 
     fn id(&self) -> ComponentId {
@@ -135,13 +135,13 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
         match *message {
             Message::Local(request) => self.local(request, here),
             Message::Fetch { line, mask, register } => {
-                self.fetch_later(Wanted { line, mask, register, time: Inside::default() }, here);
+                self.fetch_later(DramFetch { line, mask, register, latency: ModuleLatency::default() }, here);
             }
-            Message::Memory { line, mask, register, time } => {
-                self.memory(Wanted { line, mask, register, time: time.read() }, here);
+            Message::Memory { line, mask, register, latency: time } => {
+                self.memory(DramFetch { line, mask, register, latency: time.read() }, here);
             }
-            Message::Past { target, packet } => self.answer_past(target, packet, here),
-            other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, self.id()),
+            Message::BypassReply { target, packet } => self.send_bypass_reply(target, packet, here),
+            other => panic!("{}, {:?}: a slice got {other:?}", here.config.module, self.id()),
         }
     }
 
@@ -167,7 +167,7 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
         match action {
             Action::Invalidate(classes) => self.invalidate_classes(classes, extent, here),
             Action::DrainStores(_)
-            | Action::PassOnStores
+            | Action::ForwardStores
             | Action::DrainInvalidations(_)
             | Action::Flush
             | Action::AwaitStores
@@ -177,23 +177,23 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
 
     fn merge(&mut self, _: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>) {
         // A slice of lines holds no blocks, so nothing must be merged.
-        let controller = here.site.layout.controller(here.site.module);
+        let controller = here.config.layout.controller(here.config.module);
         here.out.send(here.out.now() + Ps(1), here.id, controller, Message::Written { join });
     }
 
-    fn held(&mut self) -> (u32, u32) {
+    fn line_counts(&mut self) -> (u32, u32) {
         self.held()
     }
 
-    fn give_up(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
+    fn release_line(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
         self.give_up(line, here)
     }
 
-    fn copied_from(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Option<(Mask, D, Departure)> {
+    fn read_for_copy(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Option<(Mask, D, Departure)> {
         self.copied_from(line, here)
     }
 
-    fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
+    fn overwrite_by_copy(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
         self.copied_to(line, here);
     }
 
@@ -201,8 +201,8 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
         self.host_wrote(ranges, here);
     }
 
-    fn host_reads(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D {
-        self.host_reads(line, memory, site)
+    fn host_reads(&self, line: Line, memory: &Memory<D>, config: &ModuleConfig<C, D>) -> D {
+        self.host_reads(line, memory, config)
     }
 
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>) {

@@ -1,20 +1,20 @@
 //! Configuration that no event changes and all components of a module read: the module's position, and the machine
 //! around it.
 
+use crate::address_map::AddressMap;
 use crate::boundaries::Extents;
-use crate::cargo::Cargo;
-use crate::layout::Layout;
-use crate::map::Map;
+use crate::layout::ComponentLayout;
 use crate::packet::Receiver;
+use crate::packet_size::PacketSizes;
 use crate::schedule::Schedule;
+use crate::sideband::Sideband;
 use crate::transfer::Transfers;
 use crate::translation::bank_of;
-use crate::watch::{Contents, WarpSlot};
-use crate::weight::Weights;
-use crate::wires::Wires;
+use crate::unloaded_latency::UnloadedLatencies;
+use crate::value_probe::{Contents, WarpSlot};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::drain::Leg;
+use tombolo_protocol::drain::StoreRoute;
 use tombolo_protocol::paging::Paging;
 use tombolo_protocol::{Homes, Topology};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
@@ -29,7 +29,7 @@ pub struct Routing {
 }
 
 /// A module's position in the machine, with the module's configuration.
-pub struct Site<C, D: Contents> {
+pub struct ModuleConfig<C, D: Contents> {
     /// Id of the module.
     pub module: ModuleId,
     /// The protocol under test.
@@ -37,21 +37,21 @@ pub struct Site<C, D: Contents> {
     /// Routing rules for the protocol's messages.
     pub routing: Routing,
     /// Numbering for components.
-    pub layout: Layout,
+    pub layout: ComponentLayout,
     /// The machine.
     pub machine: Arc<MachineConfig>,
     /// Address map with the line homes.
-    pub map: Map,
+    pub map: AddressMap,
     /// Number of L2 TLB banks.
     pub tlb_banks: u16,
     /// Set if data for upcoming events is prefetched into the host's caches.
     pub hints: bool,
     /// Packet sizes on links.
-    pub weights: Weights,
+    pub packet_sizes: PacketSizes,
     /// Zero-load trip latencies between modules, if loads are followed ([`crate::latency`]).
-    pub wires: Option<Arc<Wires>>,
+    pub unloaded_latencies: Option<Arc<UnloadedLatencies>>,
     /// Probe that checks load values.
-    pub watch: D::Watch,
+    pub probe: D::Probe,
     /// Line sets for ranged operations at boundaries.
     pub extents: Extents,
     /// Operations scheduled around the program's commands.
@@ -59,40 +59,40 @@ pub struct Site<C, D: Contents> {
     /// Rules for moving pages.
     pub paging: Paging,
     /// Line contents in transit between memories.
-    pub cargo: Cargo<D>,
+    pub sideband: Sideband<D>,
     /// Host transfers in flight.
     pub transfers: Transfers<D>,
 }
 
-impl<C: Copy, D: Contents> Site<C, D> {
+impl<C: Copy, D: Contents> ModuleConfig<C, D> {
     /// Copy for a part of the module that runs in a separate partition. The map must not change afterwards.
-    pub(crate) fn again(&self) -> Site<C, D> {
-        Site {
+    pub(crate) fn again(&self) -> ModuleConfig<C, D> {
+        ModuleConfig {
             map: self.map.clone(),
             machine: Arc::clone(&self.machine),
-            weights: self.weights.clone(),
-            wires: self.wires.clone(),
-            watch: self.watch.clone(),
+            packet_sizes: self.packet_sizes.clone(),
+            unloaded_latencies: self.unloaded_latencies.clone(),
+            probe: self.probe.clone(),
             extents: self.extents.clone(),
             schedule: Arc::clone(&self.schedule),
-            cargo: self.cargo.clone(),
+            sideband: self.sideband.clone(),
             transfers: self.transfers.clone(),
             ..*self
         }
     }
 }
 
-impl<C, D: Contents> Site<C, D> {
+impl<C, D: Contents> ModuleConfig<C, D> {
     /// True if load latencies are recorded.
     #[inline]
     pub fn follows_loads(&self) -> bool {
-        D::FOLLOWS && self.wires.is_some()
+        D::FOLLOWS && self.unloaded_latencies.is_some()
     }
 
     /// Zero-load round-trip latency in picoseconds, from this module to another or between two others.
     #[inline]
     pub fn trip(&self, from: ModuleId, to: ModuleId, mask: Mask) -> u32 {
-        self.wires.as_ref().map_or(0, |wires| wires.trip(from, to, mask))
+        self.unloaded_latencies.as_ref().map_or(0, |latencies| latencies.trip(from, to, mask))
     }
 
     /// Name of a warp slot for the value probe.
@@ -160,7 +160,7 @@ impl<C, D: Contents> Site<C, D> {
             return hop;
         }
         let host = self.layout.host();
-        if let Some(way) = crate::convert::host_way(&self.machine)
+        if let Some(way) = crate::convert::host_latency_one_way(&self.machine)
             && host.is_some_and(|host| host == target || host == self.module)
         {
             return hop + way;
@@ -178,7 +178,7 @@ impl<C, D: Contents> Site<C, D> {
     }
 
     /// Leg by which a store from `origin` to a line leaves this module.
-    pub fn leg(&self, line: Line, origin: ModuleId) -> Leg {
-        Leg::of(&self.map, self.routing.hierarchical, (self.module, origin), self.homes(line))
+    pub fn leg(&self, line: Line, origin: ModuleId) -> StoreRoute {
+        StoreRoute::of(&self.map, self.routing.hierarchical, (self.module, origin), self.homes(line))
     }
 }
