@@ -36,7 +36,7 @@ enum Component {
     /// A module's controller and copy engine.
     Controller(ModuleId),
     /// A GPU's port at the switch, in a single direction.
-    Way(GpuId, Direction),
+    GpuPort(GpuId, Direction),
     /// Further components between GPUs; the command processor; the driver.
     Beside,
 }
@@ -89,7 +89,7 @@ impl ValueProbe<EmptyContents> for Census {
 
     fn hub_event(&self, now: Ps, place: ComponentKind, _: &Message<EmptyContents>) {
         let component =
-            if let ComponentKind::GpuPort(gpu, way) = place { Component::Way(gpu, way) } else { Component::Beside };
+            if let ComponentKind::GpuPort(gpu, way) = place { Component::GpuPort(gpu, way) } else { Component::Beside };
         self.note(now, component);
     }
 }
@@ -122,8 +122,8 @@ impl Division {
     fn part(self, component: Component, modules_per_gpu: u8) -> SequentialPart {
         let module = match component {
             Component::Sm(module, _) | Component::Slice(module, _) | Component::Controller(module) => module,
-            Component::Way(gpu, _) if matches!(self, Division::Gpus) => return SequentialPart::Gpu(gpu.0),
-            Component::Way(..) => return SequentialPart::One(component),
+            Component::GpuPort(gpu, _) if matches!(self, Division::Gpus) => return SequentialPart::Gpu(gpu.0),
+            Component::GpuPort(..) => return SequentialPart::One(component),
             Component::Beside => return SequentialPart::Hub,
         };
         match self {

@@ -41,7 +41,7 @@ enum PartitionContents {
     /// Part number `.1` of a module's slices, if these are split off from the module.
     Slices(ModuleId, u16),
     /// A GPU's port in one direction.
-    Way(GpuId, Direction),
+    GpuPort(GpuId, Direction),
     /// The hub.
     Hub,
 }
@@ -158,7 +158,7 @@ impl MachineCut {
                 ComponentKind::Module(module, _) => {
                     PartitionContents::Modules(ModuleId(module.0 / self.modules * self.modules))
                 }
-                ComponentKind::GpuPort(gpu, direction) => PartitionContents::Way(gpu, direction),
+                ComponentKind::GpuPort(gpu, direction) => PartitionContents::GpuPort(gpu, direction),
                 ComponentKind::Switch | ComponentKind::CommandProcessor | ComponentKind::Driver
                     if layout.modules == 1 =>
                 {
@@ -223,7 +223,7 @@ impl MachineCut {
                 partition_contents.extend(apart.map(|contents| (u16::from(gpu), contents)));
             }
             let ways = Direction::BOTH.into_iter().filter(|_| gpu < layout.gpu_ports);
-            partition_contents.extend(ways.map(|way| (u16::from(gpu), PartitionContents::Way(GpuId(gpu), way))));
+            partition_contents.extend(ways.map(|way| (u16::from(gpu), PartitionContents::GpuPort(GpuId(gpu), way))));
         }
         if layout.modules > 1 {
             partition_contents.push((u16::from(gpus), PartitionContents::Hub));
@@ -261,7 +261,7 @@ impl MachineCut {
                     }
                 }
                 PartitionContents::Sms(..) | PartitionContents::Slices(..) => part.apart = apart.next(),
-                PartitionContents::Way(gpu, direction) => {
+                PartitionContents::GpuPort(gpu, direction) => {
                     part.first_port = port_index(gpu, direction);
                     part.ports.extend(ways.next());
                 }

@@ -25,7 +25,7 @@
 //! | `ld r0, 1`; `add`, `sub`, `mul`, `div` without a type | `mov.s64`; `add.s64`, `sub.s64`, `mul.lo.s64`, `div.s64` |
 //! | `beq r0, 1, LC00` and variants; `goto LC00` | `setp` and `@p bra`; `bra` |
 //! | `kernel.boundary` | end of a kernel, in every thread ([`Instruction::KernelBoundary`]) |
-//! | `P0@host` | host thread ([`Placement::Host`]); scopes other than `.sys`, and barriers, are unreadable |
+//! | `P0@host` | host thread ([`ThreadPlacement::Host`]); scopes other than `.sys`, and barriers, are unreadable |
 //! | `P0@cta 1,cluster 0,gpu 0` | a CTA in a cluster; a CTA without a named cluster forms its own |
 //! | `y aliases x;` among the initial values | a second name for an address; as in herd, a register may hold an address: `P1:r8=x;` |
 //! | `y @ generic aliases x` | unsupported: only `fence.proxy.alias` orders two virtual addresses |

@@ -7,7 +7,7 @@
 //! - [`mutants`]: broken protocols, and shipped tests for catching them.
 //!
 //! Placements with the most modules come first, in strides: an exhausted [`Budget`] leaves a representative sample.
-//! Random walks to the end follow a search with an exhausted budget. The verdict is then [`Verdict::Bounded`], like
+//! Random walks to the end follow a search with an exhausted budget. The verdict is then [`TestVerdict::Bounded`], like
 //! for drawn placements and for a test with too many candidate executions.
 //!
 //! A verdict is independent from the number of threads and from the machine's speed: budgets count states, and among a

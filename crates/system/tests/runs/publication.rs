@@ -382,10 +382,10 @@ fn a_flag_published_at_the_watermark_is_known_to_the_copy_that_remains() {
     // The flag's store reaches the watermark on its own and is published at once. GPU 0 then stores with system scope,
     // and only its copy remains: later polls of GPU 1 read this copy.
     let system = Order { semantics: Semantics::Relaxed, scope: Scope::Sys };
-    let mut ctas = vec![DirectedCta::new(); 2 * GPUS as usize];
-    ctas[0] = DirectedCta::new().warp(|warp| _ = warp.compute(5_000).store([0], Mask(2), system));
-    ctas[2] = DirectedCta::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Gpu)).signal(0));
-    ctas[3] = DirectedCta::new().warp(|warp| _ = warp.compute(20_000).wait_until(0, 0, Order::acquire(Scope::Gpu)));
+    let mut ctas = vec![CtaBuilder::new(); 2 * GPUS as usize];
+    ctas[0] = CtaBuilder::new().warp(|warp| _ = warp.compute(5_000).store([0], Mask(2), system));
+    ctas[2] = CtaBuilder::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Gpu)).signal(0));
+    ctas[3] = CtaBuilder::new().warp(|warp| _ = warp.compute(20_000).wait_until(0, 0, Order::acquire(Scope::Gpu)));
     let machine = apart(GPUS, &["publication.entries=2"]);
     let record = simulate(&machine, "gps-all-to-all", &[], &over(PAGE, vec![ctas]));
     assert_eq!((published(&record).collapses, record.sm["failed_polls"]), (1, 0));
