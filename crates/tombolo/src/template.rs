@@ -163,7 +163,7 @@ mod tests {
         let (before, _) = text.split_once("\n#turn_cycles = 1\n").expect("it stands there");
         let told = before.rsplit_once("\n\n").expect("a gap").1.replace("\n#", "");
         assert!(
-            told.contains("least") && told.contains("Takes a whole number") && told.ends_with("Default: 1."),
+            told.contains("Minimum cycles") && told.contains("Takes a whole number") && told.ends_with("Default: 1."),
             "{told}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "lines that an editor shows");
