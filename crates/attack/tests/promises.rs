@@ -28,7 +28,7 @@ fn found(design: &DesignConfig, promise: Promise, states_of_test: u64) -> Design
 
 #[test]
 fn a_preset_promises_what_it_keeps_and_no_less() {
-    keeps_what_it_promises(800);
+    keeps_what_it_promises(400);
 }
 
 #[test]

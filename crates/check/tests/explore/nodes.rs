@@ -57,7 +57,7 @@ fn kernels_and_polling_hold_to_their_end() {
 
 #[test]
 fn host_threads_hold_under_every_option_within_a_budget() {
-    explore_host_threads(500, 60);
+    explore_host_threads(300, 30);
 }
 
 #[test]

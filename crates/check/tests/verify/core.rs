@@ -111,7 +111,7 @@ fn a_polling_load_sees_the_store_in_the_end() {
 
 #[test]
 fn the_core_tests_keep_the_model_where_lines_are_written_back() {
-    written_back(100);
+    written_back(60);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn written_back(states: u64) {
 
 #[test]
 fn the_core_tests_keep_the_model_where_only_readers_are_sharers() {
-    readers_are_sharers(150, 500);
+    readers_are_sharers(75, 250);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn readers_are_sharers(core: u64, kernels: u64) {
 
 #[test]
 fn the_core_tests_keep_the_model_where_directories_track_all_that_their_l2_holds() {
-    directories_track_all(&["nhcc+back", "hmg", "hmg+back+downgrade"], 50, 150);
+    directories_track_all(&["hmg", "hmg+back+downgrade"], 30, 80);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_replaced_entry_that_loses_dirty_bytes_is_caught() {
 
 #[test]
 fn variants_keep_the_model() {
-    verify_variants(3, 60);
+    verify_variants(6, 60);
 }
 
 #[test]

@@ -251,17 +251,29 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
 
 #[test]
 fn every_variant_computes_what_its_reference_does_and_is_as_independent_as_it_says() {
-    for (name, given) in VARIANTS {
+    for (name, request, text) in variants() {
+        let options = RecordOptions { warp_width: 32, check_independence: true, ..options() };
+        let recording = record(find(name).unwrap(), &request, &options, Mode::Verify).unwrap();
+        pinned::assert_pinned(name, &text, &recording);
+    }
+}
+
+#[test]
+#[ignore = "deep: quarter of a minute"]
+fn every_variant_computes_what_its_reference_does_in_warps_of_64_threads() {
+    for (name, request, _) in variants() {
+        let options = RecordOptions { warp_width: 64, check_independence: false, ..options() };
+        record(find(name).unwrap(), &request, &options, Mode::Verify).unwrap();
+    }
+}
+
+/// Workload name, request and parameter text per variant.
+fn variants() -> impl Iterator<Item = (&'static str, Request, String)> {
+    VARIANTS.iter().map(|(name, given)| {
         let text: String = given.iter().map(|(key, value)| format!(",{key}={value}")).collect();
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        let workload = find(name).unwrap();
-        let [narrow, _] = [(32, true), (64, false)].map(|(warp_width, check_independence)| {
-            let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
-            let options = RecordOptions { warp_width, check_independence, ..options() };
-            record(workload, &request, &options, Mode::Verify).unwrap()
-        });
-        pinned::assert_pinned(name, &text, &narrow);
-    }
+        (*name, Request::new(find(name).unwrap(), Scale::FULL, &given, 7).unwrap(), text)
+    })
 }
 
 #[test]
