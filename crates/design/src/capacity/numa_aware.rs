@@ -7,7 +7,7 @@
 //! | yes | yes | a way moves toward an even split |
 //! | no | no | nothing |
 
-use super::{CapacityPolicy, CacheLevel, Window};
+use super::{CacheLevel, CapacityPolicy, Window};
 use crate::axis::option;
 
 /// Cycles between two samples. Source: NUMA-GPU, section 5.1: a 5K cycles period.

@@ -1,6 +1,6 @@
 //! A common LRU order for all lines.
 
-use super::{CapacityPolicy, CacheLevel};
+use super::{CacheLevel, CapacityPolicy};
 use crate::axis::option;
 
 option! {

@@ -1,6 +1,6 @@
 //! Two caches in an L2: half for the module's memory, half for remote data (NUMA-GPU, figure 7b).
 
-use super::{CapacityPolicy, CacheLevel};
+use super::{CacheLevel, CapacityPolicy};
 use crate::axis::option;
 
 option! {
