@@ -1,4 +1,7 @@
-//! Claims: measures each claim with a figure, a directed program or the machine alone, and judges the result.
+//! Claims: compares statements in a paper with measured numbers, and gives each claim a verdict.
+//!
+//! A claim's number comes from the cells of a figure, or from a directed program (a *mechanism*). Some figures need no
+//! run: their metrics follow from the machine description alone.
 
 use crate::error::SpecError;
 use crate::figure::FigureTable;
@@ -8,10 +11,10 @@ use crate::plan::{ExperimentPlan, ScaleChoice, with_alternatives};
 use crate::spec::{self, Cell, Kind, Take, Text};
 use tombolo_report::document::{AT, Claim, ClaimKind, Repetition, Verdict};
 
-/// Row names that select rows by position.
+/// Words in place of a row label: the ends of the table, and the summary rows.
 const PLACES: [&str; 5] = ["first", "last", "mean", "mean-beside", "mean-of-all"];
 
-/// Cause text for a shipped claim without a cause.
+/// Cause reported for a failed claim if a shipped experiment file states none.
 const NOT_LOOKED_INTO: &str = "not looked into";
 
 impl ExperimentPlan {
@@ -94,13 +97,13 @@ impl ExperimentPlan {
             "mean" if !self.summaries().is_empty() => Ok(()),
             "mean-beside" if self.summaries().iter().filter(|(_, _, of_all)| !of_all).count() > 1 => Ok(()),
             "mean-of-all" if self.summaries().iter().any(|(_, _, of_all)| *of_all) => Ok(()),
-            // At quick scale some rows are left out; a claim on such a row is not measured then.
+            // Quick scale omits some rows. Claims about an omitted row are valid, and `judge` skips them.
             _ if self.is_of_other_scales(row.get()) => Ok(()),
             _ => self.index(key, row, self.layout.rows).map(drop),
         }
     }
 
-    /// True if a row exists at larger scales only.
+    /// True at quick scale for a row of the figure at the paper's scale.
     fn is_of_other_scales(&self, row: &str) -> bool {
         if self.choice != ScaleChoice::Quick {
             return false;
@@ -110,7 +113,8 @@ impl ExperimentPlan {
     }
 }
 
-/// Returns the value of a claim's cells in `table`, or `None` if a cell is missing.
+/// Computes a claim's number: the product of the `of` cells over the product of the `to` cells. With `each_row` the
+/// ratio is computed per row, and the ratios are combined. `None` if a cell is missing.
 pub(crate) fn measured(claim: &spec::Claim, table: &FigureTable) -> Option<f64> {
     let Some(take) = claim.each_row else { return ratio(claim, table, None) };
     let values: Vec<f64> = table.kept().map(|row| ratio(claim, table, Some(&row.label))).collect::<Option<_>>()?;
@@ -147,18 +151,19 @@ fn combine(take: Take, mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// True if `value` satisfies the direction of the claim.
+/// True if `value` lies between the claim's bounds `above` and `below`, as far as stated.
 pub(crate) fn is_as_claimed(claim: &spec::Claim, value: f64) -> bool {
     claim.above.is_none_or(|bound| value > bound) && claim.below.is_none_or(|bound| value < bound)
 }
 
-/// Returns the id of a statement under a reading.
+/// Builds the id of a claim measured under an alternative reading: `STATEMENT@READING`.
 pub(crate) fn with_reading(statement: &str, reading: &str) -> String {
     format!("{statement}{AT}{reading}")
 }
 
-/// Judges the claims about a figure. `repetitions` gives the repetitions of each claim, by claim index. For a failing
-/// claim about times, the cause also reports the largest difference.
+/// Judges the measurable claims of an experiment. `repetitions`: repeated measurements per claim, in the order of the
+/// file. For a failed claim about times, the cause also names the stall classes with the largest differences between
+/// the compared runs.
 pub(crate) fn judge(
     plan: &ExperimentPlan,
     table: &FigureTable,
@@ -188,15 +193,15 @@ pub(crate) fn judge(
     plan.spec.claim.iter().enumerate().filter(|(_, claim)| is_measurable(plan, claim)).map(one).collect()
 }
 
-/// Adds the reading under which a claim was measured. The default reading keeps its verdict; any alternative reading is
-/// only shown.
+/// Adds the reading to a judged claim. Under the default reading the claim keeps its verdict; under an alternative
+/// reading the verdict is always [`Verdict::Shown`].
 fn read(plan: &ExperimentPlan, claim: &spec::Claim, judged: Claim) -> Claim {
     let reading = plan.reading_of(claim);
     if reading.is_empty() {
         return judged;
     }
     let id = with_reading(judged.statement(), &reading);
-    // Without a number, the cause explains the missing number; this is no verdict.
+    // A cause for a missing number stays. A cause for a failure is dropped with the verdict.
     let cause = judged.cause.filter(|_| judged.measured.is_none());
     Claim { id, reading, verdict: Verdict::Shown, cause, foretold: false, ..judged }
 }
@@ -208,9 +213,9 @@ fn is_measurable(plan: &ExperimentPlan, claim: &spec::Claim) -> bool {
     claim.of.iter().chain(&claim.to).filter_map(|cell| cell.row.as_ref()).all(there)
 }
 
-/// Returns the reason for a claim's failure. A shipped cause was found at quick scale, and is not reported for any
-/// different scale. Exceptions are claims independent of scale: directed programs, and claims about machines alone. A
-/// cause in a user's file always applies.
+/// Returns the stated reason for a claim's failure. Causes in shipped files were found at quick scale, and are reported
+/// at quick scale only. Exceptions are claims independent of scale: directed programs, and metrics of the machine
+/// alone. A cause in a user's file is reported at every scale.
 pub(crate) fn cause(plan: &ExperimentPlan, claim: &spec::Claim) -> Option<String> {
     if !plan.ships {
         return claim.cause.clone();
@@ -300,7 +305,7 @@ fn blank(claim: &spec::Claim) -> Claim {
     }
 }
 
-/// Returns the claims for an omitted figure: all shown, none measured.
+/// Returns the claims about an omitted figure: without a measured number, with the verdict [`Verdict::Shown`].
 pub(crate) fn undrawn(plan: &ExperimentPlan) -> Vec<Claim> {
     plan.spec.claim.iter().map(|claim| read(plan, claim, blank(claim))).collect()
 }

@@ -1,7 +1,8 @@
 //! Caching without coherence: HMG's loose upper bound (sections VI and VII).
 //!
-//! Hierarchical routing, no directory, L2s never invalidated; L1s exactly match HMG's. The design promises nothing,
-//! and the explorer must find executions that violate the memory model.
+//! Requests go to the GPU home and on to the system home, as in HMG. L1s behave as in HMG. No directory exists, and no
+//! message or acquire invalidates an L2. The design promises no memory model ([`Promise::Nothing`]): the explorer must
+//! find executions that the PTX memory model forbids.
 
 use crate::elision::RetainedLines;
 use crate::plan::{Phase, Sync};

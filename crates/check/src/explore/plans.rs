@@ -1,5 +1,5 @@
-//! Interface between L2s and the threads above: L2s accept requests from SMs, and execute their actions in acquires and
-//! releases.
+//! `MemorySystem` for the machine with valid/invalid L2s: requests from SMs to L2s, and the L2s' actions in the plans
+//! of acquires and releases.
 
 use super::boundaries::BoundarySteps;
 use super::machine::Machine;
@@ -66,14 +66,15 @@ impl<P: Coherence> MemorySystem for Machine<'_, P> {
         }
     }
 
-    /// Waits propagate from a phase's members to the resulting messages at other L2s, therefore the members acknowledge
-    /// together. The phase ends at an equal time in either case.
+    /// An awaited message carries a mark with the waiting thread, but without the member. Every member therefore owes
+    /// its acknowledgment until the last awaited message has arrived. Marks with members would not end the phase
+    /// earlier.
     fn owes(&self, state: &MachineState, thread: usize, module: ModuleId) -> bool {
         let asked = Channel::Plan { thread: thread as u8, module };
         state.watched() >> thread & 1 != 0 || state.messages.iter().any(|message| message.channel == asked)
     }
 
-    /// Returns first the plans for the kernel's end, then the plans for the launch.
+    /// Plan `index` of a boundary: first the plans at the kernel's end, then the plans before the next launch.
     fn plan_at_boundary(&self, number: usize, index: u8) -> Option<PhasePlan> {
         let BoundarySteps { end, launch } = self.boundaries[number];
         let at_end = |index| end.plan(&self.protocol, index);
@@ -83,8 +84,8 @@ impl<P: Coherence> MemorySystem for Machine<'_, P> {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// True if a member's action may happen immediately: it changes no cache, therefore an early execution only lets
-    /// the thread continue early.
+    /// True if the action needs no message to the member. Such an action changes no cache, so an immediate execution
+    /// only lets the thread continue earlier.
     fn acts_at_once(&self, state: &MachineState, member: ModuleId, action: Action) -> bool {
         match action {
             Action::Invalidate(_) => false,
@@ -97,8 +98,9 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer involves only homes of lines written by the current
-    /// thread. The plan cannot know these homes, but the host can.
+    /// True if a broken release skips this member's action. Under [`BrokenRule::ReleaseDrainsOwnHomesOnly`] a release
+    /// drains invalidations only at homes of lines that the releasing thread has written. Plans do not know these
+    /// lines; the explorer finds them in the program.
     fn left_out(&self, state: &MachineState, thread: usize, member: ModuleId, action: Action) -> bool {
         let drains = matches!(action, Action::DrainInvalidations(_));
         if !drains || !self.protocol.broken(BrokenRule::ReleaseDrainsOwnHomesOnly) {
@@ -115,7 +117,7 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// Installs a line in a single L1, through a load.
+    /// Warms the L1 of `sm`: a load through the protocol installs the line.
     pub(super) fn prefetch_l1(&self, state: &mut MachineState, sm: u8, line: u8) {
         let mask = WHOLE_LINE;
         let module = self.scene.sms[sm as usize].module;

@@ -2,9 +2,9 @@
 //! slot and request, and inspects the effects without performing them.
 //!
 //! L2 cases:
-//! - a line in each class, every scope, whole and partial masks;
+//! - a line in each [`Class`] (the line's homes, seen from the L2), every scope, whole and partial masks;
 //! - requesters in the module, in the module's GPU and in a different GPU;
-//! - misses for these masks and scopes, fresh and stale;
+//! - no pending miss, or one of five: whole and partial masks, all scopes, fresh or made stale by an acquire;
 //! - lines that are absent, partly or wholly valid, and partly dirty if lines are written back.
 //!
 //! L1s are probed with the corresponding cases, if applicable.
@@ -12,9 +12,9 @@
 //! | assumption | without it |
 //! | --- | --- |
 //! | an L2 sends requests only to the line's homes, and invalidates only sharers in its own directory entry (`edges`) | the exploration reports a violation |
-//! | while a miss is in flight, stores and atomics to the line wait, and the directory records no reader before the data's departure | memory replies late, no request is postponed, entries are also replaced before reads |
-//! | an L1 installs no data from a miss that an acquire or a store has passed | fills arrive late |
-//! | an early eviction sends no message | evictions happen at any time |
+//! | while a miss is in flight, stores and atomics to the line wait, and the directory records no reader before the data's departure | memory's reply is a separate step, no request is postponed, entries may also be replaced before reads |
+//! | after an acquire or a store during an L1 miss, the L1 does not install the miss's data | a fill's arrival is a separate step |
+//! | an eviction sends no message | evictions are explored at any time, not only before an affected access |
 
 use super::trial::RecordedEffects;
 use super::values::{Cells, Values, WHOLE_LINE, cells};
@@ -49,7 +49,7 @@ pub(super) fn misses_are_plain<P: Coherence>(protocol: &P, topology: &impl Topol
     })
 }
 
-/// A module and a line for each class that occurs.
+/// A module and a line for each class on this machine.
 fn one_of_each_class(topology: &impl Topology, lines: usize) -> Vec<(ModuleId, Line)> {
     let mut found: Vec<(Class, (ModuleId, Line))> = Vec::new();
     for line in (0..lines as u64).map(Line) {
@@ -63,7 +63,7 @@ fn one_of_each_class(topology: &impl Topology, lines: usize) -> Vec<(ModuleId, L
     found.into_iter().map(|(_, place)| place).collect()
 }
 
-/// An SM in the module, a second module in its GPU, and a module in a different GPU.
+/// Requesters at the L2 of `at`: an SM in the module, another module in the GPU, a module in another GPU.
 fn requesters(topology: &impl Topology, at: ModuleId) -> Vec<Requester> {
     let is_near = |other: &ModuleId| topology.gpu_of(*other) == topology.gpu_of(at);
     let others = || (0..topology.modules()).map(ModuleId).filter(|other| *other != at);
@@ -86,7 +86,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
         let mut slots = Vec::new();
         for copy in self.copies(class) {
             for pending in misses() {
-                // No sharer, or a module that sends no request in the test.
+                // No directory entry, or `at` as the only sharer: `at` is no requester in the test.
                 for entry in [None, Some(Sharers::only(Sharer::Module(at)))] {
                     slots.push(LineSlot { line_id: line, homes, line: copy, pending, entry });
                 }
@@ -137,11 +137,11 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
         result.is_ok() && notes.passed_to_memory && (after.line, after.pending) == (slot.line, slot.pending)
     }
 
-    /// True if a read leaves the directory unchanged, unless the read receives a reply.
+    /// True if the directory records no reader at the request: the entry changes only with a reply.
     fn is_unheard(&self, at: ModuleId, slot: &LineSlot<Values>, from: Requester, request: Request<Values>) -> bool {
         let (mut after, mut notes) = (*slot, RecordedEffects::default());
         let event = L2Event::Request { from, request };
-        // A refused step changes nothing: this is asserted at each step.
+        // A refused step changes nothing: the explorer checks this at each step.
         let _ = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
         after.entry == slot.entry || notes.replied
     }
@@ -164,8 +164,8 @@ fn misses() -> [Option<Pending>; 6] {
     ]
 }
 
-/// True if an L1 discards a miss's fill in every sector passed by an acquire, by a store to some of its bytes, or by an
-/// atomic. The fill could equally have arrived before these events, with an eviction of the line afterwards.
+/// True if a fill installs no byte in sectors that an acquire, a store or an atomic has affected during the miss. Such
+/// a fill is equivalent to an arrival before the event, followed by an eviction of the line.
 pub(super) fn fills_are_plain(protocol: &impl Protocol) -> bool {
     masks_and_scopes().all(|(mask, scope)| {
         let fresh = L1Pending::of(mask, scope);
@@ -178,14 +178,14 @@ pub(super) fn fills_are_plain(protocol: &impl Protocol) -> bool {
     })
 }
 
-/// L1 line and miss after an event has passed the miss, and the affected bytes.
+/// An L1 slot after an acquire, a store or an atomic during the miss. `bytes`: the miss's bytes in affected sectors.
 struct PassedMiss {
     line: Option<L1Line<Values>>,
     pending: L1Pending,
     bytes: Mask,
 }
 
-/// States after a store to `update` that meets the miss, and after an atomic, for each possible present copy.
+/// L1 slots after a store to `update` during the miss, and after an atomic, for each possible copy before the event.
 fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) -> Vec<PassedMiss> {
     let bytes = protocol.sectors().widen(update) & miss.miss.mask;
     let mut passed = Vec::new();
@@ -204,7 +204,7 @@ fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) ->
     passed
 }
 
-/// True if the fill leaves the bytes unchanged, and no load waits for them.
+/// True if the fill leaves `bytes` unchanged in the L1, and no further load waits for the fill of these bytes.
 fn takes_nothing(protocol: &impl Protocol, PassedMiss { line, pending, bytes }: PassedMiss) -> bool {
     let mut after = line;
     l1::fill(protocol, &mut after, pending, pending.miss.mask, Cells([5, 6]));
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Computes if misses and fills are plain.
+    /// Results of `misses_are_plain` and `fills_are_plain` for a protocol.
     struct PlainQuery;
 
     impl Visitor for PlainQuery {

@@ -4,39 +4,42 @@
 //! entry that no remaining access can reach is dropped, equivalent to a replacement. A copy at a system home that is
 //! the ordering point is also dropped if it equals memory, because the next access finds identical bytes in memory.
 //!
-//! **Eager.** A step is executed alone, before all other steps, if no possible earlier step can observe the difference,
-//! and an early execution only lets later steps come early, without forcing them:
+//! **Eager.** The search executes a step at once, without alternatives, under two conditions. No other step can observe
+//! the early execution. The early execution permits later steps earlier, and forces none. Eager steps:
 //!
-//! - a thread that is alone on its SM issues, or completes an acquire, unless a fill for this line is still to come. No
-//!   other thread uses its L1, and a request may stay in the channel for an arbitrary time. This also applies to a
-//!   thread if its access is disjoint from all future instructions of the SM's remaining threads;
-//! - the result of an atomic: it only sets a register;
-//! - a fill in flight to an SM, if an L1 discards the data for a miss that a later access has passed
-//!   ([`fills_are_plain`](super::probe::fills_are_plain)): a later access may find the line evicted again. Excluded
-//!   while a load beyond `.cta` to this line may follow, which could merge with the miss but cannot hit a present copy;
-//! - an invalidation that meets neither a copy nor an entry, and an acquire's invalidation that meets an empty cache:
-//!   the invalidation only ends a wait, or delegates the wait to invalidations already in flight;
-//! - a read that is the last access to an L2 slot below the home, without a copy there: it passes;
-//! - the fill for this read, if it is the first in the channel;
-//! - memory's reply, if no step happens before its arrival: the requester could have been equally late. Excluded if
+//! - a thread alone on its SM completes an acquire, or issues an access to a line without a pending fill in the L1. No
+//!   other thread uses the L1, and the request may stay in the channel for an arbitrary time. A thread with neighbours
+//!   on the SM also completes an acquire at once if the L1 is empty. The thread issues an access at once if none of the
+//!   neighbours' future instructions interacts with the access;
+//! - the result of an atomic arrives: only a register changes;
+//! - a fill arrives at an L1, while no load beyond `.cta` to the line may follow. Later loads within `.cta` have two
+//!   branches anyway: the line is present, or evicted. Loads beyond `.cta` never hit a copy, but may join the miss.
+//!   Requirement: the L1 installs no data after a later access during the miss
+//!   ([`fills_are_plain`](super::probe::fills_are_plain)). Without this property, or without evictions, no load to the
+//!   line may follow at all;
+//! - an invalidation arrives at an L2 with neither a copy nor a directory entry, or an acquire's invalidation at an
+//!   empty cache. The sender's wait then ends, or continues for invalidations already in flight;
+//! - a read arrives at an empty L2 slot below the home, as the last access to this slot: the L2 only forwards the read;
+//! - the fill for such a read arrives, if it is the first in the channel;
+//! - memory's reply arrives, if slots never change during a miss: the request could have been equally late. Excluded if
 //!   memory is the ordering point, because other modules write to memory in the meantime;
-//! - a read that an L2 has forwarded (`Postpone`).
+//! - a read arrives that an L2 has forwarded (see Postpone).
 //!
-//! **Postpone.** A request that the destination would only park stays in the channel: it waits equally well there, and
-//! requests kept from the slot by a parked request can stay away by themselves. For this reason a read that misses in
-//! an L2 is delivered only when immediate forwarding is possible, and is then forwarded to the furthest possible slot:
-//! until then the read could have stayed in front of the L2. No step may happen at a slot while its miss is in flight,
-//! a property that [`misses_are_plain`](super::probe::misses_are_plain) tests; and no L2 may send unsolicited messages
-//! along this path.
+//! **Postpone.** A request stays in the channel if the destination would only park the request. Both waits are
+//! equivalent: a parked request blocks later requests to the slot, and these requests may stay in their channels too. A
+//! read that misses in an L2 is therefore delivered only when the channel to the next level is empty. The L2s then
+//! forward the read as far as possible, because before its delivery the read could have waited in front of the first
+//! L2. Two requirements: a slot never changes during a miss ([`misses_are_plain`](super::probe::misses_are_plain)), and
+//! no L2 sends unsolicited messages (write-backs, downgrades) on the path to the home.
 //!
-//! **Pages.** A page with a pending change waits until no access from its modules is in flight, and then changes in a
-//! single step. An earlier refusal would only have prevented exactly these accesses in the meantime. While no module
-//! uses the page, no module sees a half copied page, and a module with a late mapping may equally continue late. A
-//! request in flight thus pins its line's home, an assumption behind the reductions above. No reduction issues an
-//! access early, because an early access would pin a page. A broken rule takes effect between these steps: then nothing
-//! is reduced.
+//! **Pages.** A page change waits until no access from its modules is in flight, and then happens in a single step. The
+//! real change begins earlier: modules refuse new accesses while older accesses drain. A refused access only waits, and
+//! any thread may wait in any case. During the change no module uses the page, so no module sees a half copied page. A
+//! module with a late mapping only continues late. A request in flight thus pins its line's home: the reductions above
+//! rely on this. No reduction issues an access early on these machines, because the access would pin its page. Broken
+//! page rules show their effect between the steps of a change: with a broken page rule nothing is reduced.
 //!
-//! A cycle of steps executed alone would exclude all remaining steps forever. No such cycle exists: each step uses up a
+//! A cycle of eager steps would exclude all other steps forever. No such cycle exists: each eager step consumes a
 //! message, or an instruction in a program without loops.
 
 use super::config::Evictions;
@@ -61,20 +64,20 @@ pub(super) type LineSet = u8;
 pub(super) struct RemainingActions {
     /// Lines that the thread may load.
     loads: LineSet,
-    /// Lines that the thread may load beyond `.cta`.
+    /// Lines that the thread may load at a scope beyond `.cta`.
     far_loads: LineSet,
     /// Lines that the thread may load or update.
     reads: LineSet,
     /// Lines that the thread may access.
     accesses: LineSet,
-    /// Possible effects of synchronisation on remote L2s.
+    /// Possible effects of the thread's acquires and releases on caches.
     syncs: SyncEffects,
 }
 
-/// Possible effects of synchronisation at L2s.
+/// Possible effects of acquires and releases on caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SyncEffects {
-    /// A release: it marks messages sent by L2s.
+    /// A release: its wait marks messages sent by L2s.
     pub(super) releases: bool,
     /// An acquire that invalidates L2s.
     pub(super) invalidates: bool,
@@ -107,7 +110,7 @@ impl RemainingActions {
 /// Accesses that may still reach L2 slots: bits by [`Machine::l2_index`].
 #[derive(Clone, Copy, Debug, Default)]
 struct RemainingAccesses {
-    /// Slots with accesses of any kind; each thread with unissued accesses counts once per line.
+    /// Slots with accesses of any kind. All unissued accesses of a thread to a line count as one access.
     visited: SlotSet,
     /// Slots with more than a single access.
     visited_again: SlotSet,
@@ -127,8 +130,8 @@ fn is_write(posted: &PostedRequest) -> bool {
     matches!(posted.request, Request::Write { .. })
 }
 
-/// Remaining actions from each instruction of `code` onward, and none after the last. `line_of` returns the line for an
-/// instruction's location, `syncs` the synchronisation effects.
+/// Remaining actions from each instruction of `code` onward, with an empty element after the last instruction.
+/// `line_of` returns the line for an instruction's location, `syncs` the synchronisation effects.
 pub(super) fn remaining(
     code: &[Instruction],
     line_of: impl Fn(&Instruction) -> Option<u8>,
@@ -242,7 +245,7 @@ impl<P: Coherence> Machine<'_, P> {
         outlook
     }
 
-    /// Dirty bytes pass every slot on their path except their own.
+    /// Adds future write-backs: dirty bytes visit every slot on the path to the home, except the slot with the copy.
     fn visit_by_write_backs(&self, state: &MachineState, outlook: &mut RemainingAccesses) {
         for module in self.modules() {
             for line in 0..self.scene.lines as u8 {
@@ -259,8 +262,8 @@ impl<P: Coherence> Machine<'_, P> {
         self.lines_of_region(line).fold(0, |slots, line| slots | 1 << self.l2_index(module, line))
     }
 
-    /// True if an access may still reach some line of the region at `module`. Otherwise a home's knowledge about a copy
-    /// there makes no difference: a missing invalidation would mislead no reader.
+    /// True if an access may still reach some line of the region at `module`. Otherwise the home's record of a copy at
+    /// `module` is irrelevant: without a later reader a missing invalidation has no effect.
     pub(super) fn is_visited(&self, state: &MachineState, module: ModuleId, line: u8) -> bool {
         self.outlook(state).visited & self.slots_of_region(module, line) != 0
     }
@@ -279,7 +282,8 @@ impl<P: Coherence> Machine<'_, P> {
                 }
                 let entry = self.entry_index(module, line);
                 if state.entries[entry].is_some() && outlook.visited & self.slots_of_region(module, line) == 0 {
-                    // The entry's sharers receive no access either: an invalidation would find no copy in use.
+                    // Accesses to a sharer's copy would count here too, because their path ends at the home. Without
+                    // such accesses an invalidation has no effect.
                     state.entries[entry] = None;
                     forgotten = true;
                 }
@@ -295,7 +299,8 @@ impl<P: Coherence> Machine<'_, P> {
                 let slot = &mut state.fronts.l1[self.scene.l1_index(sm, line)];
                 slot.line = None;
                 if let Some(pending) = &mut slot.pending {
-                    // No later load checks if the miss may install its data.
+                    // No load to this line follows, so the fill need not install its data. The same marks in all such
+                    // states let equivalent states compare equal.
                     pending.poisoned = pending.miss.mask;
                     pending.miss.invalidate();
                 }
@@ -322,15 +327,15 @@ impl<P: Coherence> Machine<'_, P> {
         cleared
     }
 
-    /// True if reads are forwarded immediately when they miss in an L2. Excluded if unsolicited L2 messages may travel
-    /// along this path.
+    /// True if L2s forward missing reads at once, as far as possible (see Postpone). Excluded if L2s may send
+    /// unsolicited messages on the path to the home.
     pub(super) fn runs_through(&self) -> bool {
         let reductions = self.config.reductions;
         let sends_unasked = self.config.writes_back() || self.protocol.downgrades();
         reductions.postpone && reductions.eager && self.plain_misses && !sends_unasked
     }
 
-    /// True if a clean copy exists that can no longer make a difference.
+    /// True if the slot holds a clean copy without effect on any remaining access or on the outcome.
     fn is_forgotten(&self, state: &MachineState, outlook: &RemainingAccesses, module: ModuleId, line: u8) -> bool {
         let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
         let waited = state.held.iter().any(|held| held.module == module && held.line == line);
@@ -338,7 +343,7 @@ impl<P: Coherence> Machine<'_, P> {
         let memory = state.memory[self.memory_index(Holder::Module(module), line)];
         let is_end = self.class(module, line) == Class::Own && !self.protocol.ordering_point().is_memory();
         let is_last = is_end && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
-        // Dropping a line may send a message if L2s send downgrades.
+        // If L2s send downgrades, dropping a line may send a message: then any access to the region counts.
         let looked_at = if self.protocol.downgrades() {
             outlook.visited & self.slots_of_region(module, line) != 0
         } else {
@@ -347,7 +352,7 @@ impl<P: Coherence> Machine<'_, P> {
         copy.dirty.is_empty() && !waited && !is_last && !looked_at
     }
 
-    /// Variants of some step suited for lone execution, if any.
+    /// All variants of one eager step (with and without evictions); empty if no step is eager.
     pub(super) fn eager_steps(&self, state: &MachineState) -> Vec<Step> {
         let mut steps = Vec::new();
         for thread in 0..state.fronts.threads.len() {
@@ -378,7 +383,7 @@ impl<P: Coherence> Machine<'_, P> {
             (Some(Stage::Acquire(_)), _) => {
                 self.is_alone(state, thread) || self.l1_is_empty(state, self.scene.sm_of[thread])
             }
-            // On machines with moving pages, an access in flight pins its page.
+            // Not on machines with moving pages: an access in flight pins its page.
             (Some(Stage::Issue), Some(instruction)) if self.config.paging.is_none() => {
                 let Some(location) = instruction.location() else { return false };
                 let line = self.scene.layout.cell(location).line;
@@ -390,7 +395,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The unfinished threads on the SM of `thread`.
+    /// The other unfinished threads on the SM of `thread`.
     fn mates(&self, state: &MachineState, thread: usize) -> impl Iterator<Item = usize> {
         let shares = move |&other: &usize| other != thread && self.scene.sm_of[other] == self.scene.sm_of[thread];
         (0..state.fronts.threads.len()).filter(shares).filter(|&other| self.instruction(state, other).is_some())
@@ -400,7 +405,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.mates(state, thread).next().is_none()
     }
 
-    /// True if no future instruction in the SM's remaining threads interacts with the current access: no access to the
+    /// True if no future instruction in the SM's other threads interacts with the current access: no access to the
     /// line, no release that would wait for a store, no acquire that would drop the loaded data.
     fn is_apart(&self, state: &MachineState, thread: usize, access: &Instruction, line: u8) -> bool {
         let loads = !matches!(access, Instruction::Store { .. });
@@ -459,7 +464,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// True if a read is the last visitor of an empty slot below the home.
+    /// True if the slot is empty and below the home, and no access besides the arriving read may still reach the slot.
     fn passes_alone(&self, state: &MachineState, module: ModuleId, line: u8) -> bool {
         let index = self.l2_index(module, line);
         let slot = state.l2[index];

@@ -1,4 +1,5 @@
-//! A program laid out on a machine: the environment of threads, independent from the memory system below their L1s.
+//! A program laid out on a machine: threads, their SMs, registers and instruction stages. Nothing here depends on the
+//! memory system below the L1s.
 
 use super::layout::{ProgramLayout, Sm};
 use super::sm::operation;
@@ -18,6 +19,7 @@ pub(super) struct Scene<'a> {
     pub(super) sm_of: Vec<u8>,
     /// First [`FlatRegister`] of each thread.
     pub(super) register_base: Vec<FlatRegister>,
+    /// Number of lines that hold the program's locations.
     pub(super) lines: usize,
     /// Stages of each instruction, by thread.
     stages: Vec<Vec<[Option<Stage>; front::MAX_STAGES]>>,
@@ -55,7 +57,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Final state at run end with memory contents `memory`.
+    /// Final state of the program: the registers in `fronts`, and the locations' values in `memory`.
     pub(super) fn final_state(&self, fronts: &FrontEnds, memory: &[Value]) -> FinalState {
         let registers: Vec<Vec<Value>> = (self.program.threads.iter().zip(&self.register_base))
             .map(|(thread, &base)| {
@@ -79,23 +81,23 @@ impl<'a> Scene<'a> {
         sm as usize * self.lines + line as usize
     }
 
-    /// The current instruction, or `None` when the thread is done.
+    /// Current instruction of `thread`; `None` after the last.
     pub(super) fn instruction(&self, fronts: &FrontEnds, thread: usize) -> Option<&'a Instruction> {
         self.program.threads[thread].code.get(fronts.threads[thread].pc as usize)
     }
 
-    /// The current stage of a memory operation or fence.
+    /// Current stage of the thread's memory operation or fence; `None` at any other instruction.
     pub(super) fn stage(&self, fronts: &FrontEnds, thread: usize) -> Option<Stage> {
         let at = &fronts.threads[thread];
         *self.stages[thread].get(at.pc as usize)?.get(at.stage as usize)?
     }
 
-    /// Effective order for an access by `thread`, adjusted to its placement.
+    /// Effective memory order of an access: `order` on a GPU, and always [`front::ON_HOST`] on the host.
     pub(super) fn order(&self, thread: usize, order: Order) -> Order {
         of_placement(&self.program.threads[thread], order)
     }
 
-    /// Kernel boundaries passed by `thread`.
+    /// Number of kernel boundaries that `thread` has passed.
     pub(super) fn boundaries_passed(&self, fronts: &FrontEnds, thread: usize) -> usize {
         let before = &self.program.threads[thread].code[..fronts.threads[thread].pc as usize];
         before.iter().filter(|instruction| **instruction == Instruction::KernelBoundary).count()

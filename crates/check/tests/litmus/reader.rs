@@ -7,7 +7,7 @@ use tombolo_check::litmus::{
 };
 use tombolo_types::{GpuId, Order, Scope, Semantics};
 
-/// A test with `condition`; its only active thread runs `rows`.
+/// A litmus test with two threads in one GPU: instruction rows `rows`, with a column per thread, then `condition`.
 fn text(rows: &str, condition: &str) -> String {
     format!(
         "PTX a test\n\"what it\nshows\"\n{{ x=0; P0:r0=0; }}\nP0@cta 0,gpu 0 | P1@cta 1, gpu 0 ;\n{rows}\n{condition}"
@@ -168,7 +168,7 @@ fn errors_name_place_and_what_is_allowed() {
     assert!(error(&text("", &deep)).contains("at most 100 nested parentheses"));
 }
 
-/// A test whose first thread, on the host, runs `row` next to a thread on a GPU.
+/// A litmus test with threads on the host, on a GPU, and on the host; `row` has a column for each.
 fn with_host(row: &str) -> String {
     format!("PTX a test\n{{ x=0; }}\nP0@host | P1@cta 0,gpu 0 | P7@host ;\n{row}\nexists x=0")
 }
@@ -324,7 +324,8 @@ fn apply(text: &str, change: &Change) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Damaged files yield an error with a position, or a test that survives printing. Never a panic.
+    /// A damaged file gives an error with a position, or a test equal to the test read from its printed form. The
+    /// reader never panics.
     #[test]
     fn damaged_files_never_panic(file in prop::sample::select(corpus()), changes in prop::collection::vec(change(), 1..6)) {
         let mut text = std::fs::read_to_string(&file).expect("the corpus is readable");

@@ -1,8 +1,8 @@
 //! Address translation in an SM: the L1 TLB, and accesses waiting for a reply from the module's L2 TLB.
 //!
 //! Only the affected transaction waits for the translation; other transactions in the warp and in the SM continue (hit
-//! under miss). Waiting requests depart, and waiting hits are read, when the translation arrives. Requests to a common
-//! page stay in order.
+//! under miss). When the translation arrives, waiting requests leave for the slices, and waiting L1 hits complete.
+//! Requests to the same page stay in order.
 
 use super::Sm;
 use super::latency::{DepartureTimes, RequestLatency};
@@ -17,7 +17,7 @@ use tombolo_types::{Line, Page, Ps};
 /// Page with a translation request in flight.
 pub(super) struct PendingTranslation<D: Contents> {
     page: Page,
-    /// Earliest reply time from the L2 TLB.
+    /// Earliest time at which the L2 TLB can reply: the reply to a hit.
     earliest: Ps,
     /// Waiting accesses, in order.
     held: Vec<WaitingAccess<D>>,
@@ -41,7 +41,7 @@ enum WaitingAccess<D: Contents> {
         /// Time at which the data banks deliver the bytes.
         read: Ps,
         since: Ps,
-        /// True for a successful poll: the flag was seen.
+        /// True for a poll that has found its flag set.
         seen: bool,
     },
 }
@@ -49,7 +49,7 @@ enum WaitingAccess<D: Contents> {
 /// Result of a translation lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Translation {
-    /// Available at this time.
+    /// In the L1 TLB, and available at this time.
     At(Ps),
     /// Requested from the L2 TLB, which replies no earlier than this time.
     Awaited(Ps),
@@ -97,7 +97,7 @@ impl<D: Contents> Sm<D> {
         self.stats.tlb_misses += 1;
         let asked = self.pending_reply(page);
         let earliest = asked.unwrap_or(now + machine.tlb.l2_latency);
-        // An access at the reply's arrival time still waits for the reply.
+        // Ready just after the earliest reply: an access at exactly this time still finds the reply missing, and waits.
         self.tlb.fill(page, earliest + Ps(1));
         if asked.is_none() {
             self.awaited.push(PendingTranslation { page, earliest, held: Vec::new() });
@@ -108,8 +108,8 @@ impl<D: Contents> Sm<D> {
         Translation::Awaited(earliest)
     }
 
-    /// Sends a request at the departure time, or after its translation arrives. `since`: the issue time, for a read;
-    /// `warp`: the warp that accounts for the translation wait.
+    /// Sends a request to its slice, or holds the request until its translation arrives. `since`: the issue time, for a
+    /// read. `warp`: the warp whose stall time includes the wait.
     #[inline]
     pub(super) fn send_translated<C: Protocol>(
         &mut self,
@@ -136,7 +136,8 @@ impl<D: Contents> Sm<D> {
         awaited.expect("the page has just been found to be awaited").held.push(held);
     }
 
-    /// Handles an L2 TLB reply: the translation for `page` is available at `ready`. Releases all waiting accesses.
+    /// Handles an L2 TLB reply: the translation for `page` is available at `ready`. `walked`: set after a page walk.
+    /// Releases all accesses waiting for the page.
     pub fn translated<C: Protocol>(
         &mut self,
         (page, ready, walked): (Page, Ps, bool),
@@ -176,7 +177,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Completion time of a hit whose bytes were read at `read` and translated at `translated`.
+    /// Completion time of an L1 hit issued at `since`: the data banks deliver the bytes at `read`, and the address is
+    /// translated at `translated`.
     #[inline]
     pub(super) fn hit_at<C: Protocol>(
         &self,

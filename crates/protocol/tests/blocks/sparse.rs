@@ -1,4 +1,5 @@
-//! Contents and byte sets that store only named bytes, and count every inspected item.
+//! Block contents and byte sets for tests of a protocol's cost: both store only the bytes present, and count every line
+//! or byte that an operation inspects.
 
 use super::world::{BYTES, Bytewise};
 use std::cell::Cell;
@@ -8,14 +9,14 @@ use tombolo_protocol::{BlockData, ByteSet};
 /// Bytes per line.
 const LINE: usize = 4;
 
-/// Value read from absent bytes: no test writes it.
+/// Value read from absent bytes; no test writes this value.
 const NOTHING: u8 = 0xEE;
 
 thread_local! {
     static COST: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Number of lines in sets and bytes in contents inspected by this thread.
+/// Number of items inspected by this thread so far: lines of byte sets, and bytes of contents.
 pub(super) fn cost() -> u64 {
     COST.get()
 }
@@ -24,7 +25,7 @@ fn pay(for_what: usize) {
     COST.set(COST.get() + for_what as u64);
 }
 
-/// Bytes by line: a bit for each byte, with at least one bit per line.
+/// A set of bytes: a mask per line with a bit for each byte. Lines without bytes in the set are absent.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct LineBits(BTreeMap<u16, u8>);
 
@@ -42,7 +43,7 @@ impl LineBits {
         self.0.iter().flat_map(of_line)
     }
 
-    /// Combines each line's bits with the other set's bits for this line.
+    /// Applies `chosen` to the masks of each line in `self` and in `other`; empty results are dropped.
     fn of_each(&self, other: &LineBits, chosen: fn(u8, u8) -> u8) -> LineBits {
         pay(self.0.len());
         let bits = |line: &u16| other.0.get(line).copied().unwrap_or(0);
@@ -91,7 +92,7 @@ impl ByteSet for LineBits {
     }
 }
 
-/// Contents by byte.
+/// Contents of a block: values by byte index, without the absent bytes.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Sparse(BTreeMap<usize, u8>);
 

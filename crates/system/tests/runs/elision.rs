@@ -1,5 +1,5 @@
-//! Kernel boundaries on CPElide's machine in closed form: operations performed, operations elided, and costs. Four
-//! chiplets with one CU each; a page has 64 lines and is homed at its first touch.
+//! Kernel boundaries on CPElide's machine against closed forms: operations performed, operations elided, and costs.
+//! Four chiplets with one CU each. A page has 64 lines, and its home is the first chiplet with an access.
 
 use crate::common::design;
 use std::ops::Range;
@@ -118,7 +118,7 @@ fn a_producer_is_flushed_once_and_keeps_clean_copies() {
 
 #[test]
 fn an_invalidation_keeps_what_its_module_has_written_since() {
-    // Chiplet 0 writes b while chiplet 1 writes a; chiplet 0 has copies from a.
+    // In the second kernel chiplet 0 writes b and chiplet 1 writes a. Chiplet 0 has copies of a from the first kernel.
     let (a, b) = (0..PAGE, PAGE..PAGE + 10);
     let both = |chiplet: u64, warp: &mut tombolo_system::directed::WarpBuilder<'_>| match chiplet {
         0 => write(warp, b.clone()),
@@ -184,7 +184,7 @@ fn ping_pong(steps: u64) -> Vec<Vec<CtaBuilder>> {
             write(warp, page(to, chiplet));
         })
     };
-    // The first writer becomes the home.
+    // First touch: each chiplet becomes the home of its pages in both arrays.
     let first = kernel(|chiplet, warp| _ = (write(warp, page(0, chiplet)), write(warp, page(all, chiplet))));
     std::iter::once(first).chain((0..steps).map(step)).collect()
 }
@@ -217,7 +217,7 @@ fn stores_reach_memory_each_time_under_nhcc_once_a_kernel_under_viper_and_once_i
     let step = || kernel(|chiplet, warp| write(warp, page(0, chiplet)));
     let written = |name: &str, settings: &[&str]| {
         let kernels = (0..kernels).map(|_| step()).collect();
-        // No store waits in memory for another store to its line.
+        // With the shortest write queue, no queued write merges with a later kernel's write to the line.
         let machine = machine(&["dram.write_queue=2"]);
         let program = DirectedProgram::of_arrays(machine.line, kernels, &[("a", 0..4 * PAGE)], &[]);
         let logged = run_with_boundaries(&spec(&machine, (name, settings), program));
@@ -244,7 +244,7 @@ fn remote_reads_cross_each_time_under_the_text_and_once_where_an_l2_caches_them(
         let (record, _) = run_with_boundaries(&spec(&machine, (name, settings), program)).expect("it runs");
         record.traffic_flits.expect("there is an L3").remote
     };
-    // A request with one flit, a reply with five.
+    // Flits per remote read: one for the request, five for the reply.
     let crossing = 6 * PAGE;
     assert_eq!(remote("viper", &[]), 2 * kernels * crossing);
     assert_eq!(remote("cpelide", &[]), 2 * kernels * crossing);
@@ -261,20 +261,20 @@ fn a_launch_takes_what_the_command_processor_takes() {
     let near = |found: f64, right: f64, what: &str| {
         assert!((found - right).abs() < 2.0 * cycle, "{what}: {found}, not {right}")
     };
-    // Twice out to all chiplets and back from each; the launch out to all, and its end back.
+    // Three round trips to all chiplets: two for boundary operations, one for the launch and the kernel's end.
     let baseline = times("viper", vec![empty(), empty()], &[]).kernels;
     near(baseline[0].start_s, 2e-6, "the packet of the first");
     near(baseline[1].start_s - baseline[0].end_s, 2e-6, "that of the second");
     near(baseline[1].end_s - baseline[1].start_s, 495.0 * cycle, "the kernel");
-    // No operation before the launch; after it, only the confirmation that write-through data has arrived.
+    // Two round trips: the launch with the kernel's end, and the confirmation that write-through data has arrived.
     let elided = times("cpelide", vec![empty(), empty()], &[]).kernels;
     near(elided[0].start_s, 8e-6, "the packet of the first, and the table's work");
     near(elided[1].end_s - elided[1].start_s, 330.0 * cycle, "the kernel");
     near(elided[1].start_s - elided[0].end_s, 2e-6, "the packet of the second, which was queued");
-    // The host reads in between: no packet was queued.
+    // A host read between the kernels: the second packet is not queued in time, and the table's work takes extra time.
     let waits = times("cpelide", vec![empty(), empty()], &[(1, HostLines::Read(0..1))]).kernels;
     near(waits[1].start_s - waits[0].end_s, 8e-6, "the work that nothing hides");
-    // Only one chiplet is notified, and replies.
+    // The second launch flushes chiplet 0 alone: one message and one reply.
     let flush = |flushed: u64| {
         let kernels = vec![on(0, |warp| write(warp, 0..flushed)), on(1, |warp| write(warp, 0..flushed))];
         let program = logged(("cpelide", &[]), kernels, &[("a", 0..PAGE)], &[]);
@@ -365,7 +365,8 @@ fn a_directory_leaves_nothing_to_invalidate_and_a_wait_to_elide() {
         (elision.flushes, elision.invalidations, elision.needed_flushes, elision.flushed_lines)
     };
     assert_eq!(counts(&[]), (4 * CHIPLETS, 0, Some(0), 0), "a release behind each kernel");
-    // Before the third kernel, and at the end: lines read by remote chiplets, and stores that no operation has awaited.
+    // Releases before the third kernel, which reads lines written by remote chiplets, and at the program's end, for the
+    // stores of the fourth kernel.
     assert_eq!(counts(&["elision=cpelide"]), (2 * CHIPLETS, 0, Some(0), 0));
 }
 

@@ -1,4 +1,4 @@
-//! Two traces from real GPUs: contents, and equal streams from every form of each trace.
+//! Two traces recorded on real GPUs: contents, and equal streams from every file format of each trace.
 
 use super::kit::{WARP, gzip, streams, zstd};
 use std::io::Read;
@@ -30,7 +30,7 @@ fn texts(name: &str) -> Vec<(String, String)> {
     files.iter().map(text).collect()
 }
 
-/// Announced warp instructions in all kernels, counted from the text without using the reader.
+/// Number of warp instructions announced in the trace files (`insts = `), summed without the trace reader.
 fn announced(name: &str) -> u64 {
     let count = |text: &str| -> u64 {
         text.lines().filter_map(|line| line.strip_prefix("insts = ")).map(|n| n.parse::<u64>().unwrap()).sum()

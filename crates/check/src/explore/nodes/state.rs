@@ -1,4 +1,5 @@
-//! State of a machine with clients and homes.
+//! State of the explored machine for NMOESI protocols: a block client per GPU, a client for the host, and a home per
+//! block.
 
 use super::super::state::{FlatRegister, FrontEnds, ThreadSet, Violation};
 use super::super::values::{CELLS, Cells, Values};
@@ -11,10 +12,10 @@ use tombolo_types::Mask;
 
 /// Maximum number of lines in a block.
 const LINES_OF_BLOCK: usize = 2;
-/// Maximum locations in a block.
+/// Maximum number of cells in a block. A cell holds one location of the litmus test.
 pub(super) const CELLS_OF_BLOCK: usize = LINES_OF_BLOCK * CELLS;
 
-/// The block contents.
+/// Contents of a block, by cell.
 pub(super) type BlockValues = Cells<CELLS_OF_BLOCK>;
 
 /// The block's line with first cell `first`.
@@ -34,7 +35,7 @@ pub(super) fn block_with(line: Values, first: usize) -> BlockValues {
 /// A request for a line, with its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClientRequest {
-    /// The requesting SM; `None` while the caches are being warmed.
+    /// The requesting SM; `None` for a request that warms the caches before the program.
     pub(super) sm: Option<u8>,
     pub(super) line: u8,
     pub(super) request: Request<Values>,
@@ -47,33 +48,33 @@ pub(super) struct ClientRequest {
 /// An in-flight message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum NodeMessage<M> {
-    /// From an SM to its client.
+    /// A request from an SM to the client of its GPU.
     Request(ClientRequest),
-    /// Between nodes.
+    /// A protocol message between two nodes: clients, or a client and the home.
     Between { from: Node, to: Node, block: u8, message: M },
-    /// From a client to an SM.
+    /// Bytes of a line from a client to an SM.
     Fill { sm: u8, line: u8, mask: Mask, data: Values },
 }
 
-/// A merge in flight for a thread's plan.
+/// An unfinished merge of a block at a client, an action in a thread's plan at a release or a kernel boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Merge {
     pub(super) thread: u8,
     pub(super) client: u8,
     pub(super) block: u8,
-    /// Set if data absent from all other clients is written back, too.
+    /// Set if blocks held by no other client are written back too.
     pub(super) all: bool,
 }
 
-/// A single state.
+/// One state in the search.
 pub(in crate::explore) struct NodeState<P: Nodes> {
     pub(super) fronts: FrontEnds,
-    /// Client × blocks + block, then the homes by block.
+    /// Protocol state of a block at each node. Index: client × blocks + block; behind the clients the homes, by block.
     pub(super) slots: Vec<P::Slot<BlockValues>>,
     /// Requests that wait at a client for their block's transaction or for a way, in order. The first request may have
     /// started the transaction. Index: client × blocks + block.
     pub(super) held: Vec<VecDeque<ClientRequest>>,
-    /// Requests that lack a miss register, by client.
+    /// Requests that wait for a free miss register, by client.
     pub(super) backlogs: Vec<Backlog<ClientRequest>>,
     /// Blocks with requests that wait for a way, by client, in order.
     pub(super) awaiting_way: Vec<VecDeque<u8>>,
@@ -85,7 +86,7 @@ pub(in crate::explore) struct NodeState<P: Nodes> {
     pub(super) memory: Vec<BlockValues>,
     /// Messages in flight; within a channel in send order.
     pub(super) messages: Vec<NodeMessage<P::Message<BlockValues>>>,
-    /// Merges for which plans wait.
+    /// Unfinished merges; plans wait for their completion.
     pub(super) merges: Vec<Merge>,
     pub(super) broken: Option<Violation>,
 }
@@ -182,7 +183,7 @@ impl<M> NodeMessage<M> {
 }
 
 impl<P: Nodes> NodeState<P> {
-    /// Sorts unordered elements, to let equivalent states compare equal.
+    /// Sorts lists whose order has no meaning, so that equivalent states compare equal.
     pub(super) fn canonicalise(&mut self) {
         self.messages.sort_by_key(|message| message.channel::<P>());
         self.merges.sort_unstable();

@@ -1,4 +1,5 @@
-//! Eight GPUs with a single module each, and programs that store from GPU to GPU. CTA `i` among eight runs on GPU `i`.
+//! Eight GPUs with a single module each, and programs that store from GPU to GPU. Each kernel has eight CTAs; CTA `i`
+//! runs on GPU `i`.
 
 use super::design;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunError, RunRecord, RunSpec, run};
 
-/// Lines that a GPU stores to another; lines owned by GPU `i` begin at `i` times [`FAR`].
+/// Number of lines that a GPU stores to another GPU. The lines homed at GPU `i` begin at `i` times [`FAR`].
 pub const LINES: u64 = 2000;
 /// Distance in lines between the areas for two consecutive GPUs.
 pub const FAR: u64 = 1 << 20;
@@ -20,7 +21,7 @@ pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// A run under the plain design, with options for its links.
+/// Runs a program under `numa-memory-side`. `settings`: for the machine; `links`: for the design's links.
 pub fn simulate(settings: &[&str], links: &[&str], program: Arc<DirectedProgram>) -> Result<RunRecord, RunError> {
     let design = design("numa-memory-side", links);
     run(&RunSpec { machine: machine(settings), design, program, pages: None, threads: 1 })
@@ -33,7 +34,8 @@ pub fn program(of_gpu: impl Fn(u64) -> CtaBuilder) -> Arc<DirectedProgram> {
     DirectedProgram::new(vec![(0..8).map(touch).collect(), (0..8).map(of_gpu).collect()])
 }
 
-/// Seconds for each of `pairs` to store from one GPU to another, all concurrently, with the run's record.
+/// Stores [`LINES`] lines from the first to the second GPU of each pair, all pairs at once. Returns the time of this
+/// kernel in seconds, and the run's record.
 pub fn stores(settings: &[&str], pairs: &[(u64, u64)]) -> (f64, RunRecord) {
     let program = program(|gpu| match pairs.iter().find(|pair| pair.0 == gpu) {
         Some(&(_, to)) => CtaBuilder::sharing(to * FAR..to * FAR + LINES, 8, |warp, line| _ = warp.write([line])),

@@ -1,11 +1,13 @@
-//! Forward pass of an LSTM layer for training: the activated gates and cells are kept.
+//! Forward pass of an LSTM layer in training: activated gates and cells stay in memory for the backward pass.
 //!
-//! With a unit's four sums `i`, `f`, `g`, `o`: `c[t] = σ(f) c[t-1] + σ(i) tanh(g)`, `y[t] = σ(o) tanh(c[t])`
+//! A hidden unit has four weighted sums of inputs and previous outputs: input gate `i`, forget gate `f`, candidate `g`,
+//! output gate `o`. With the sigmoid σ, the cell `c` and the output `y` in time step `t` are
+//! `c[t] = σ(f) c[t-1] + σ(i) tanh(g)` and `y[t] = σ(o) tanh(c[t])`
 //! (Hochreiter and Schmidhuber, 1997, with forget gates, without peepholes, as in cuDNN).
 //!
 //! Both weight matrices have 4 × 4096² elements, 537 MB in single precision together. A step with 64 samples has 4096 ×
-//! 64 inputs, outputs and cells and four times this number of gates, 7.3 MB. 25 steps and the weights are 687 MiB,
-//! compared to 710 MB in HMG Table III.
+//! 64 inputs, as many outputs, as many cells, and four times as many gates: 7.3 MB. 25 steps and the weights take 720
+//! MB (687 MiB); HMG Table III states 710 MB.
 
 use super::recurrent::{Forward, SequenceElement, Sizes, parameters, sigmoid};
 use crate::bench::benchmark::Benchmark;
@@ -24,7 +26,7 @@ static PARAMETERS: [Parameter; 3] = parameters(
     ("25", "DeepBench, LSTM: 25 time steps"),
 );
 
-/// The workload's entry in the table.
+/// The entry of `lstm-layer2` in the table of workloads.
 pub(crate) static LSTM_LAYER2: Benchmark = Benchmark {
     name: "lstm-layer2",
     about: "LSTM layer: all weights read again in each of many dependent steps",
@@ -37,7 +39,7 @@ pub(crate) static LSTM_LAYER2: Benchmark = Benchmark {
 
 struct LstmLayer {
     forward: Forward,
-    /// `steps × batch × hidden`.
+    /// Cells after each time step: `steps × batch × hidden`.
     cells: Array<f32>,
 }
 
@@ -48,19 +50,20 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl LstmLayer {
-    /// Computes an element in a step: activates the gates in place, then the cell and the output.
+    /// Computes a time step for an element (a unit of a sample): activates the four gates in place, then updates the
+    /// cell and the output.
     fn cell(&self, warp: &mut Warp<'_>, element: Lanes<i32>, step: u32) {
         let Sizes { hidden, .. } = self.forward.sizes;
         let step_elements = self.forward.sizes.step() as i32;
         let at = element + step as i32 * step_elements;
         let (sample, unit) = (at / hidden as i32, at % hidden as i32);
         let gate = |gate: u32| (sample * GATES as i32 + gate as i32) * hidden as i32 + unit;
-        // The common part of the addresses, then an address per gate.
+        // Two instructions for the common part of the addresses, then one per gate.
         let places = warp.compute_wide(ComputeClass::Int, 6, 2, [gate(0), gate(1), gate(2), gate(3)]);
         let [input, forget, candidate, output] = places.map(|place| warp.load(self.forward.sums, place));
         let before = if step == 0 { Lanes::all(0.0) } else { warp.load(self.cells, at + -step_elements) };
         let [input, forget, output] = [input, forget, output].map(|sum| sum.map(sigmoid));
-        // A sigmoid is an exponential and a reciprocal, a hyperbolic tangent a single instruction.
+        // Special-function instructions: two for each of three sigmoids (exponential, reciprocal), one for the tangent.
         let gates = [input, forget, candidate.map(f32::tanh), output];
         let gates = warp.compute_wide(ComputeClass::Special, 7, GATES as u16, gates);
         for (place, gate) in places.into_iter().zip(gates) {

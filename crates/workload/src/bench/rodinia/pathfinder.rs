@@ -1,7 +1,8 @@
 //! Rodinia pathfinder: the cheapest path down a grid, several rows per launch.
 //!
-//! Each launch advances by the pyramid's height in rows. A CTA starts from a stretch in the last row that is wider by
-//! one column on each side for each row. It computes in the scratchpad, and writes only the columns that remain valid.
+//! A launch computes `pyramid` rows. Each CTA loads a stretch of the previous launch's last row into the scratchpad,
+//! with halo columns on both sides. A cell needs three neighbours in the row above, so each computed row makes the
+//! valid stretch narrower by a column per side. Each CTA stores only the columns still valid in the last row.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -10,7 +11,7 @@ use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
-/// Threads per CTA, and number of columns at the start. Source: Rodinia 3.1 pathfinder (`BLOCK_SIZE`).
+/// Threads per CTA; a thread computes one column of the CTA's stretch. Source: Rodinia 3.1 pathfinder (`BLOCK_SIZE`).
 const THREADS: i32 = 256;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -49,7 +50,9 @@ pub(crate) static PATHFINDER: Benchmark = Benchmark {
 };
 
 struct CostGrid {
+    /// Costs of all rows except the first: `(rows - 1) × columns`.
     wall: Array<i32>,
+    /// Cost of the cheapest path to each column of a row. A launch reads one array and writes the other.
     results: [Array<i32>; 2],
     columns: i32,
     rows: i32,
@@ -71,7 +74,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Parameters for one launch: rows `start` to `start + steps - 1` in the wall.
+/// Parameters for one launch, which adds the rows `start` to `start + steps - 1` of `wall` to the paths.
 struct RowsLaunch<'a> {
     paths: &'a CostGrid,
     from: Array<i32>,
@@ -113,7 +116,8 @@ impl RowsLaunch<'_> {
         });
     }
 
-    /// Threads whose column is still valid after `step`.
+    /// Threads with a valid column after `step`. `first` and `last`: the threads at the ends of the grid's part in this
+    /// stretch.
     fn valid(&self, thread: Lanes<i32>, step: i32, (first, last): (i32, i32)) -> Lanes<bool> {
         thread.ge((step + 1).max(first)) & thread.le((THREADS - 2 - step).min(last))
     }
