@@ -26,7 +26,7 @@ option! {
         /// Kernels' statements to the command processor on their arrays.
         labels: Labelling = Labelling::Ranges,
         /// Reach of an L2 operation.
-        operations: OperationReach = OperationReach::Cache,
+        operations: OperationGranularity = OperationGranularity::Cache,
         /// Table's knowledge.
         table: TableKind = TableKind::Cpelide,
         /// Rows of the table. Source of the default: CPElide, section III-A: eight structures of eight kernels.
@@ -54,16 +54,6 @@ choice! {
         Split = "split",
         /// Each array's access mode, and an assertion that no boundary matters. Source: CPElide's public simulator.
         Asserted = "asserted",
-    }
-}
-
-choice! {
-    /// Reach of an L2 operation.
-    pub enum OperationReach {
-        /// The whole cache. Source: CPElide, section III.
-        Cache = "cache",
-        /// Only the lines in the rows that request the operation. Source: CPElide, section VI.
-        Range = "range",
     }
 }
 
@@ -116,11 +106,8 @@ impl Quantity for ArrayName {
 impl Cpelide {
     /// The table's sizes. `sharing`: see [`TableConfig::sharing`].
     pub fn config(&self, sharing: u8) -> TableConfig {
-        let operations = match self.operations {
-            OperationReach::Cache => OperationGranularity::Cache,
-            OperationReach::Range => OperationGranularity::Range,
-        };
-        TableConfig { rows: self.entries, structures: self.structures, ranges: self.ranges, operations, sharing }
+        let Cpelide { entries: rows, structures, ranges, operations, .. } = *self;
+        TableConfig { rows, structures, ranges, operations, sharing }
     }
 }
 

@@ -37,7 +37,7 @@ pub use never::{Never, ReleaseTime};
 pub use table::TableConfig;
 
 use std::fmt;
-use tombolo_types::ModuleId;
+use tombolo_types::{ModuleId, choice};
 
 /// A kernel's access mode for a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,14 +156,14 @@ impl BoundaryOperations {
     }
 }
 
-/// The granularity of operations: the lines in the requesting rows, or the whole cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OperationGranularity {
-    /// The whole cache: CPElide.
-    #[default]
-    Cache,
-    /// Ranges of lines: CPElide's extension, section VI.
-    Range,
+choice! {
+    /// The granularity of operations: the lines in the requesting rows, or the whole cache.
+    pub enum OperationGranularity: Default {
+        /// The whole cache. Source: CPElide, section III.
+        Cache = "cache",
+        /// Only the lines in the rows that request the operation. Source: CPElide, section VI.
+        Range = "range",
+    }
 }
 
 /// Dirty or stale contents possible in a module's L2 at a kernel boundary: a property of a coherence protocol.

@@ -18,7 +18,7 @@ use tombolo_check::verify::{
     Budget, Case, Design, Observations, PLACEMENTS_OF_RANDOM, ProgressObserver, answers, compare, read_tests, verify,
 };
 use tombolo_design::elision::{Cpelide, TableKind};
-use tombolo_design::{Boundary, DesignConfig, Elision, design, list_designs};
+use tombolo_design::{DesignConfig, Elision, ReleaseTime, design, list_designs};
 use tombolo_experiment::campaign::Watcher;
 use tombolo_protocol::catalogue::facts;
 
@@ -209,8 +209,8 @@ fn checked(design: &DesignConfig) -> Design {
     let policy = match (&design.elision, &design.boundary) {
         (Elision::Cpelide(Cpelide { table: TableKind::Cpelide, .. }), _) => BoundaryPolicy::Chiplet,
         (Elision::Cpelide(Cpelide { table: TableKind::HomeAware, .. }), _) => BoundaryPolicy::HomeAware,
-        (Elision::Never(_), Boundary::EndThenLaunch(_)) => BoundaryPolicy::Never,
-        (Elision::Never(_), Boundary::AtLaunch(_)) => BoundaryPolicy::AtLaunch,
+        (Elision::Never(_), ReleaseTime::EndThenLaunch) => BoundaryPolicy::Never,
+        (Elision::Never(_), ReleaseTime::Launch) => BoundaryPolicy::AtLaunch,
     };
     let explored =
         Design::new(&design.name, design.coherence.protocol(), design.options(), design.promises.strongest())
