@@ -7,7 +7,7 @@ use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose, facts};
 use tombolo_protocol::choice::KEYWORDS;
 use tombolo_protocol::client_home::Nodes;
-use tombolo_protocol::elision::BrokenElision;
+use tombolo_protocol::elision::{BrokenElision, ReleaseTime, TableKind};
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
 use tombolo_protocol::vi::{Polls, ProtocolOptions};
@@ -54,9 +54,9 @@ pub enum ConfigurationError {
 
 /// Boundary policies, by keyword.
 const BOUNDARY_POLICIES: [(&str, BoundaryPolicy); 3] = [
-    ("at-launch", BoundaryPolicy::AtLaunch),
-    ("cpelide", BoundaryPolicy::Chiplet),
-    ("home-aware", BoundaryPolicy::HomeAware),
+    ("at-launch", BoundaryPolicy::Release(ReleaseTime::Launch)),
+    (TableKind::Cpelide.word(), BoundaryPolicy::Table(TableKind::Cpelide)),
+    (TableKind::HomeAware.word(), BoundaryPolicy::Table(TableKind::HomeAware)),
 ];
 
 /// Rules for page moves, by keyword.
@@ -105,7 +105,7 @@ impl Design {
             protocol,
             // A poll is explored as the acquiring load that it is: each poll drops the L1, regardless of the option.
             options: ProtocolOptions { polls: Polls::default(), ..options },
-            boundary_policy: BoundaryPolicy::Never,
+            boundary_policy: BoundaryPolicy::default(),
             broken_elision: None,
             paging: None,
             promise,
@@ -152,7 +152,7 @@ impl Design {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
         let mut options = ProtocolOptions::default();
-        let (mut boundary_policy, mut paging) = (BoundaryPolicy::Never, None);
+        let (mut boundary_policy, mut paging) = (BoundaryPolicy::default(), None);
         for word in words {
             if let Some((_, by)) = BOUNDARY_POLICIES.iter().find(|(known, _)| *known == word) {
                 boundary_policy = *by;
