@@ -5,6 +5,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tombolo_machine::error::{ConfigError, near};
 use tombolo_machine::quantity::RecordValue;
+use tombolo_machine::record::SerializedValue;
 use tombolo_machine::section::Reader;
 use tombolo_machine::spelling::{KIND, OptionInfo};
 use tombolo_machine::tree::ConfigNode;
@@ -120,7 +121,7 @@ impl<A: DesignAxis> Serialize for AxisRecord<'_, A> {
         }
         let mut map = serializer.serialize_map(Some(values.len() + 1))?;
         map.serialize_entry(KIND, word)?;
-        values.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+        values.into_iter().try_for_each(|(key, value)| map.serialize_entry(key, &SerializedValue(value)))?;
         map.end()
     }
 }
@@ -191,6 +192,59 @@ macro_rules! option {
 }
 pub(crate) use option;
 
+/// Makes an axis of an enum whose variants are words: options without keys.
+macro_rules! word_axis {
+    ($Name:ident $(refused by $conflict:path)?) => {
+        impl $crate::axis::DesignAxis for $Name {
+            fn options() -> Vec<tombolo_machine::spelling::OptionInfo> {
+                let option = |option: &$Name| tombolo_machine::spelling::OptionInfo {
+                    word: option.word(),
+                    about: option.about(),
+                    keys: Vec::new(),
+                };
+                $Name::ALL.iter().map(option).collect()
+            }
+
+            fn keys() -> Vec<tombolo_machine::Key> {
+                Vec::new()
+            }
+
+            fn expected() -> &'static str {
+                <$Name as tombolo_machine::quantity::Quantity>::EXPECTED
+            }
+
+            fn read(
+                word: &str,
+                _: &tombolo_machine::section::Reader<'_>,
+            ) -> Result<Option<Self>, tombolo_machine::ConfigError> {
+                Ok($Name::ALL.iter().copied().find(|option| option.word() == word))
+            }
+
+            fn written(&self) -> (&'static str, Vec<(&'static str, tombolo_machine::quantity::RecordValue)>) {
+                (self.word(), Vec::new())
+            }
+
+            $crate::axis::conflict!($($conflict)?);
+        }
+    };
+}
+pub(crate) use word_axis;
+
+/// Defines [`DesignAxis::conflict`] by a function, if the axis refuses anything.
+macro_rules! conflict {
+    () => {
+        fn conflict(&self, _: &'static str, _: &$crate::DesignConfig) -> Option<tombolo_machine::Conflict> {
+            None
+        }
+    };
+    ($conflict:path) => {
+        fn conflict(&self, key: &'static str, design: &$crate::DesignConfig) -> Option<tombolo_machine::Conflict> {
+            $conflict(self, key, design)
+        }
+    };
+}
+pub(crate) use conflict;
+
 /// Declares an axis: an enum with a variant per option, named like the option's struct.
 macro_rules! axis {
     ($(#[doc = $about:literal])+ pub enum $Name:ident { $($Option:ident),+ $(,)? } $(refused by $conflict:path)?) => {
@@ -246,15 +300,7 @@ macro_rules! axis {
                 }),+ }
             }
 
-            fn conflict(
-                &self,
-                #[allow(unused_variables, reason = "few axes refuse anything")] key: &'static str,
-                #[allow(unused_variables, reason = "few axes refuse anything")] design: &$crate::DesignConfig,
-            ) -> Option<tombolo_machine::Conflict> {
-                $(return $conflict(self, key, design);)?
-                #[allow(unreachable_code, reason = "where the axis refuses nothing")]
-                None
-            }
+            $crate::axis::conflict!($($conflict)?);
         }
     };
 }

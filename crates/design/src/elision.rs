@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tombolo_machine::quantity::{Quantity, RecordValue};
 use tombolo_machine::{Conflict, choice};
-use tombolo_protocol::elision::{self, HomeAware, OperationGranularity, TableConfig};
+use tombolo_protocol::elision::{self, OperationGranularity, TableConfig, TableKind};
 use tombolo_types::Clock;
 
 axis! {
@@ -26,7 +26,7 @@ option! {
         /// Kernels' statements to the command processor on their arrays.
         labels: Labelling = Labelling::Ranges,
         /// Reach of an L2 operation.
-        operations: OperationReach = OperationReach::Cache,
+        operations: OperationGranularity = OperationGranularity::Cache,
         /// Table's knowledge.
         table: TableKind = TableKind::Cpelide,
         /// Rows of the table. Source of the default: CPElide, section III-A: eight structures of eight kernels.
@@ -54,27 +54,6 @@ choice! {
         Split = "split",
         /// Each array's access mode, and an assertion that no boundary matters. Source: CPElide's public simulator.
         Asserted = "asserted",
-    }
-}
-
-choice! {
-    /// Reach of an L2 operation.
-    pub enum OperationReach {
-        /// The whole cache. Source: CPElide, section III.
-        Cache = "cache",
-        /// Only the lines in the rows that request the operation. Source: CPElide, section VI.
-        Range = "range",
-    }
-}
-
-choice! {
-    /// The information available to a table.
-    pub enum TableKind {
-        /// The modules using each array. Source: CPElide, section III.
-        Cpelide = "cpelide",
-        /// In addition, the homes of pages: if L2s hold only local lines, an operation targets only the lines'
-        /// homes.
-        HomeAware = "home-aware",
     }
 }
 
@@ -116,11 +95,8 @@ impl Quantity for ArrayName {
 impl Cpelide {
     /// The table's sizes. `sharing`: see [`TableConfig::sharing`].
     pub fn config(&self, sharing: u8) -> TableConfig {
-        let operations = match self.operations {
-            OperationReach::Cache => OperationGranularity::Cache,
-            OperationReach::Range => OperationGranularity::Range,
-        };
-        TableConfig { rows: self.entries, structures: self.structures, ranges: self.ranges, operations, sharing }
+        let Cpelide { entries: rows, structures, ranges, operations, .. } = *self;
+        TableConfig { rows, structures, ranges, operations, sharing }
     }
 }
 
@@ -129,9 +105,7 @@ fn conflict(chosen: &Elision, _: &'static str, design: &DesignConfig) -> Option<
     let Elision::Cpelide(cpelide) = chosen else { return None };
     let facts = design.coherence.facts();
     let holds = (facts.holds)(&design.options());
-    if cpelide.table == TableKind::HomeAware
-        && let Err(reason) = HomeAware::new(cpelide.config(1), 1, holds, None)
-    {
+    if let Err(reason) = cpelide.table.build(cpelide.config(1), 1, holds, None) {
         let reason = format!("{reason} (coherence = {:?})", design.coherence.protocol());
         return Some(Conflict { key: "elision.table", reason });
     }
@@ -159,13 +133,10 @@ impl ElisionChoice {
     pub fn new_table(&self, modules: u8) -> Box<dyn elision::Elision + Send> {
         match self {
             ElisionChoice::Never(when) => Box::new(elision::Never::new(*when, modules)),
-            ElisionChoice::Table { cpelide, config, holds } => match cpelide.table {
-                TableKind::Cpelide => Box::new(elision::ChipletTable::new(*config, modules, None)),
-                TableKind::HomeAware => {
-                    let table = HomeAware::new(*config, modules, *holds, None);
-                    Box::new(table.unwrap_or_else(|reason| panic!("a checked design: {reason}")))
-                }
-            },
+            ElisionChoice::Table { cpelide, config, holds } => {
+                let table = cpelide.table.build(*config, modules, *holds, None);
+                table.unwrap_or_else(|reason| panic!("a checked design: {reason}"))
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Designs: memory systems, described by a single option on every axis.
 //!
-//! An axis is a file in this crate: its options, the keys that each option reads, and the values it builds. A
+//! An axis is a file in this crate, or an enum in crate `protocol`: its options, the keys that each option reads, and
+//! the values it builds. A
 //! design is a TOML file that chooses an option per axis (`links = "turning"`, or a table `[links]` with
 //! `kind = "turning"` and the option's keys). Shipped designs are in `presets`. [`DesignConfig::build`] is the only
 //! place that converts options into a model's inputs.
@@ -16,6 +17,7 @@
 //! | to add | new file | one line in |
 //! | --- | --- | --- |
 //! | a coherence protocol | in crate `protocol` | its catalogue: it is an option of the axis at once |
+//! | an option of a protocol | - | `choice.rs` in crate `protocol`: its key, and the explorer's keywords |
 //! | a capacity policy | in `capacity` | its table |
 //! | another option | - | the axis, beside its declaration |
 //! | a design | in `presets` | `preset.rs` |
@@ -26,40 +28,38 @@
 //! Read `axis.rs` next, then `links.rs`.
 
 mod axis;
-pub mod boundary;
 pub mod capacity;
 pub mod coherence;
 pub mod elision;
 pub mod links;
 mod model_input;
 pub mod placement;
-pub mod polls;
 mod preset;
 pub mod promises;
 pub mod scheduling;
 mod settings;
 pub mod subscriptions;
-pub mod write_policy;
+mod write_policy;
 
 pub use axis::{AxisOption, DesignAxis};
-pub use boundary::Boundary;
 pub use capacity::Capacity;
 pub use coherence::Coherence;
 pub use elision::Elision;
 pub use links::Links;
 pub use model_input::{BuildError, ModelInput};
 pub use placement::Placement;
-pub use polls::Polls;
 pub use promises::Promises;
 pub use scheduling::Scheduling;
 pub use settings::apply;
-pub use write_policy::WritePolicy;
+pub use tombolo_protocol::elision::ReleaseTime;
+pub use tombolo_protocol::options::{Polls, WritePolicy};
 
 use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
 use tombolo_machine::description::{NO_DESCRIPTION, list};
 use tombolo_machine::preset::Preset;
 use tombolo_machine::quantity::{Quantity, RecordValue};
+use tombolo_machine::record::SerializedValue;
 use tombolo_machine::section::{Reader, names};
 use tombolo_machine::spelling::AxisInfo;
 use tombolo_machine::tree::ConfigTable;
@@ -106,7 +106,7 @@ macro_rules! axes {
                 fields.serialize_field("name", &self.name)?;
                 fields.serialize_field("description", &self.description)?;
                 $(fields.serialize_field(stringify!($axis), &axis::AxisRecord(&self.$axis))?;)+
-                fields.serialize_field("promises", &self.promises.print())?;
+                fields.serialize_field("promises", &SerializedValue(self.promises.print()))?;
                 fields.end()
             }
         }
@@ -133,15 +133,15 @@ axes! {
     /// Removal of needless synchronisation at kernel boundaries.
     elision: Elision,
     /// Release time for a kernel's stores, if nothing is elided.
-    boundary: Boundary = Boundary::EndThenLaunch(boundary::EndThenLaunch {}),
+    boundary: ReleaseTime = ReleaseTime::EndThenLaunch,
     /// When an L1 forwards a store.
     l1_write: WritePolicy,
     /// When an L2 forwards a store.
     l2_write: WritePolicy,
     /// When the cache in front of memory (L3), if the machine has one, forwards a store.
-    l3_write: WritePolicy = WritePolicy::Back(write_policy::Back {}),
+    l3_write: WritePolicy = WritePolicy::Back,
     /// L1 caches under an acquiring poll that has not found its flag.
-    polls: Polls = Polls::KeepL1(polls::KeepL1 {}),
+    polls: Polls = Polls::KeepL1,
     /// Division of an L2's ways between local data and remote data.
     capacity: Capacity,
     /// Module whose memory holds a page.
@@ -151,6 +151,9 @@ axes! {
     /// Ability of links between modules and GPUs.
     links: Links,
 }
+
+axis::word_axis!(ReleaseTime);
+axis::word_axis!(Polls);
 
 /// The keys outside any axis.
 const OWN_KEYS: &[Key] = &[

@@ -9,10 +9,9 @@ use crate::placement::{Movement, Sharing};
 use crate::scheduling::CtaDistribution;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_machine::machine::{AllocateOnStore, DirectoryTracks};
 use tombolo_protocol::Sharers;
 use tombolo_protocol::boundary::{Reach, reach};
-use tombolo_protocol::options::{ProtocolOptions, StoreAllocation, Tracks, WritePolicy};
+use tombolo_protocol::options::{ProtocolOptions, WritePolicy};
 use tombolo_types::Sectors;
 
 /// The input for building a model.
@@ -74,20 +73,7 @@ pub enum BuildError {
 impl DesignConfig {
     /// The protocol's options, as far as the design decides their values.
     pub fn options(&self) -> ProtocolOptions {
-        ProtocolOptions {
-            write: self.l2_write.of_protocol(),
-            downgrade: self.coherence.downgrade,
-            bulk: self.coherence.bulk(),
-            keep_l1: !self.coherence.l1_coherent,
-            stores: StoreAllocation::Literal,
-            tracks: Tracks::Shared,
-            remote: self.coherence.remote(),
-            sectors: Sectors::default(),
-            nmoesi: self.coherence.nmoesi(),
-            polls: self.polls.of_protocol(),
-            broken_rule: None,
-            broken_transfer: None,
-        }
+        ProtocolOptions { write: self.l2_write, polls: self.polls, ..self.coherence.options() }
     }
 
     /// True if the host takes part: only machines with a host can be timed under this design.
@@ -126,20 +112,13 @@ impl DesignConfig {
         if self.placement.sharing().movement != Movement::Placed && machine.topology.modules_per_gpu > 1 {
             return Err(BuildError::Pages);
         }
-        let stores = match machine.directory.allocate_on_store {
-            AllocateOnStore::Literal => StoreAllocation::Literal,
-            AllocateOnStore::SharersOnly => StoreAllocation::SharersOnly,
-        };
-        let tracks = match machine.directory.tracks {
-            DirectoryTracks::Shared => Tracks::Shared,
-            DirectoryTracks::All => Tracks::All,
-        };
+        let (stores, tracks) = (machine.directory.allocate_on_store, machine.directory.tracks);
         let sectors = Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32);
         Ok(ModelInput {
             machine: Arc::new(self.links.of_machine(machine)),
             protocol: self.coherence.protocol(),
             options: ProtocolOptions { stores, tracks, sectors, ..self.options() },
-            l3_write: self.l3_write.of_protocol(),
+            l3_write: self.l3_write,
             capacity: self.capacity.policy(),
             turning: self.links.times(machine),
             cut: self.scheduling.cut(),
@@ -152,7 +131,7 @@ impl DesignConfig {
 
     /// The decision maker for kernel boundaries on a machine.
     fn boundaries(&self, machine: &MachineConfig) -> ElisionChoice {
-        let Elision::Cpelide(cpelide) = self.elision else { return ElisionChoice::Never(self.boundary.when()) };
+        let Elision::Cpelide(cpelide) = self.elision else { return ElisionChoice::Never(self.boundary) };
         let (options, topology) = (self.options(), &machine.topology);
         let sharing = match reach(topology.gpus, self.coherence.facts(), &options) {
             Reach::Module | Reach::Gpu => 1,

@@ -1,51 +1,28 @@
 //! Write policy axis: the time at which a cache forwards a store.
 
 use crate::DesignConfig;
-use crate::axis::{axis, option};
+use crate::axis::word_axis;
 use tombolo_machine::Conflict;
-use tombolo_protocol::options::{self, Choice};
+use tombolo_protocol::options::{Choice, WritePolicy};
 
-axis! {
-    /// When a cache forwards a store.
-    pub enum WritePolicy { Through, Back } refused by conflict
-}
-
-option! {
-    /// At once; its lines stay clean.
-    pub struct Through = "through" {}
-}
-
-option! {
-    /// On eviction or release; its lines may be dirty.
-    pub struct Back = "back" {}
-}
-
-impl WritePolicy {
-    /// The corresponding option in the protocol crate.
-    pub(crate) fn of_protocol(self) -> options::WritePolicy {
-        match self {
-            WritePolicy::Through(_) => options::WritePolicy::Through,
-            WritePolicy::Back(_) => options::WritePolicy::Back,
-        }
-    }
-}
+word_axis!(WritePolicy refused by conflict);
 
 /// An L1 writes through; an L2's policy depends on its protocol; a cache in front of memory may use either policy,
 /// because all accesses reach memory through it.
 fn conflict(policy: &WritePolicy, key: &'static str, design: &DesignConfig) -> Option<Conflict> {
     match policy {
-        WritePolicy::Through(_) => None,
-        WritePolicy::Back(_) if key == "l1_write" => {
+        WritePolicy::Through => None,
+        WritePolicy::Back if key == "l1_write" => {
             let reason =
                 "an L1 that keeps dirty bytes would hide them from its own module; only \"through\" is allowed";
             Some(Conflict { key: "l1_write.kind", reason: reason.to_owned() })
         }
-        WritePolicy::Back(_) if key == "l2_write" && !design.coherence.facts().offers(Choice::WriteBack) => {
+        WritePolicy::Back if key == "l2_write" && !design.coherence.facts().offers(Choice::WriteBack) => {
             let protocol = design.coherence.protocol();
             let reason =
                 format!("{protocol} is defined with caches that write through; other protocols may write \"back\"");
             Some(Conflict { key: "l2_write.kind", reason })
         }
-        WritePolicy::Back(_) => None,
+        WritePolicy::Back => None,
     }
 }

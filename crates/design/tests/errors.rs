@@ -24,7 +24,7 @@ fn settings_find_the_machine_or_the_designs() {
     assert_eq!((config.l2.ways, config.page_bytes), (8, 64 << 10));
     for description in designs {
         let config = description.check().unwrap();
-        assert!(config.coherence.downgrade);
+        assert!(config.options().downgrade);
         assert_eq!(config.placement.word(), "interleaved-page");
     }
 }
@@ -168,7 +168,7 @@ fn keys_of_an_option_go_when_another_replaces_it() {
     assert_eq!(set.check().unwrap().capacity.word(), "shared");
     // A key that the new option also reads is kept.
     let other = own("base = \"numa-static-halves\"\ncoherence = \"software-hierarchical\"\n").unwrap();
-    assert_eq!(other.coherence.invalidate.word(), "remote");
+    assert_eq!(other.options().bulk.word(), "remote");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn one_gpu_keeps_its_way_to_a_host_in_the_fabric_and_no_other() {
 
 #[test]
 fn failed_polls_drop_l1s_under_designs_of_hardware_and_of_its_libraries_alone() {
-    let drops = |config: &DesignConfig| matches!(config.polls, Polls::DropL1(_));
+    let drops = |config: &DesignConfig| matches!(config.polls, Polls::DropL1);
     let names: Vec<String> = designs().into_iter().filter(drops).map(|config| config.name).collect();
     let families = ["v100", "h100", "peer", "unified-memory", "memcpy", "gps"];
     for listed in list_designs() {

@@ -2,7 +2,7 @@
 
 use crate::quantity::{Fraction, choice};
 use crate::section::section;
-use tombolo_types::{Ps, Rate};
+use tombolo_types::{Ps, Rate, StoreAllocation, Tracks};
 
 choice! {
     /// The mapping from a line to its set.
@@ -74,29 +74,6 @@ section! {
     }
 }
 
-choice! {
-    /// The effect of a remote module's store on a directory without an entry for the region.
-    pub enum AllocateOnStore {
-        /// The store allocates an entry for its sender, whose L2 keeps the stored data: HMG's Table I, read
-        /// literally.
-        Literal = "literal",
-        /// The store allocates no entry: a store that misses its own L2 leaves no data behind. Only readers are
-        /// tracked.
-        SharersOnly = "sharers-only",
-    }
-}
-
-choice! {
-    /// The regions that have entries in a directory.
-    pub enum DirectoryTracks {
-        /// Regions shared by another module or GPU: HMG's Table I.
-        Shared = "shared",
-        /// Additionally, regions with a line in the directory's own L2. Replacing an entry drops these lines; dirty
-        /// lines are written to memory.
-        All = "all",
-    }
-}
-
 section! {
     /// The coherence directory in a module.
     pub struct DirectoryConfig {
@@ -109,8 +86,8 @@ section! {
         /// Tag bits per entry, for the hardware cost only.
         tag_bits: u32,
         /// Effect of a remote module's store that finds no entry.
-        allocate_on_store: AllocateOnStore = AllocateOnStore::Literal,
+        allocate_on_store: StoreAllocation = StoreAllocation::Literal,
         /// Regions with entries.
-        tracks: DirectoryTracks = DirectoryTracks::Shared,
+        tracks: Tracks = Tracks::Shared,
     }
 }

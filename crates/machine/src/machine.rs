@@ -3,7 +3,7 @@
 //! Capacities are in bytes, times in picoseconds ([`Ps`]), rates in bytes per second ([`Rate`]; infinite if the
 //! file says so). "A module" is the NUMA unit inside a GPU; in an undivided GPU it is the GPU itself.
 
-pub use crate::caches::{AllocateOnStore, DirectoryConfig, DirectoryTracks, L1Config, L2Config, SetIndex};
+pub use crate::caches::{DirectoryConfig, L1Config, L2Config, SetIndex};
 use crate::coherent_host::{
     CoherentHost, CpuConfig, HostDirectoryConfig, HostLinkConfig, LlcConfig, OPTIONAL_SECTIONS, StackConfig,
 };
@@ -14,6 +14,7 @@ pub use crate::fabric::{FabricConfig, FabricShape};
 pub use crate::memory::{DramConfig, MemoryCacheConfig};
 use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};
+use crate::record::SerializedValue;
 use crate::scale::MachineScale;
 use crate::section::{Key, Reader, Section, section};
 use crate::sharing::{CopyConfig, PagingConfig, PublicationConfig};
@@ -482,8 +483,8 @@ impl serde::Serialize for MachineConfig {
         let mut fields = serializer.serialize_struct("MachineConfig", OWN_KEYS.len() + sections + 1)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("description", &self.description)?;
-        fields.serialize_field("line", &self.line.print())?;
-        fields.serialize_field("page_bytes", &self.page_bytes.print())?;
+        fields.serialize_field("line", &SerializedValue(self.line.print()))?;
+        fields.serialize_field("page_bytes", &SerializedValue(self.page_bytes.print()))?;
         macro_rules! write_all {
             ($($name:ident: $Type:ty,)+) => { $(fields.serialize_field(stringify!($name), &self.$name)?;)+ };
         }

@@ -1,51 +1,10 @@
 //! Sections of a configuration file. A single declaration gives the struct, the keys, the reader and the record.
 
 use crate::error::{ConfigError, near};
-use crate::quantity::{Quantity, RecordValue, ValueForm};
+use crate::quantity::Quantity;
 use crate::tree::{ConfigNode, ConfigTable};
 use tombolo_types::Clock;
-
-/// A key in a section, for help, templates and schemas.
-#[derive(Clone, Copy, Debug)]
-pub struct Key {
-    /// The key's name in a file.
-    pub name: &'static str,
-    /// The key's meaning.
-    pub doc: &'static str,
-    /// The permitted text.
-    pub expected: &'static str,
-    /// The permitted text's form, for schemas.
-    pub form: ValueForm,
-    /// The value used if the key is absent; `None` for a mandatory key.
-    pub default: fn() -> Option<RecordValue>,
-}
-
-impl Key {
-    /// A key that holds a `T` and is mandatory.
-    pub const fn required<T: Quantity>(name: &'static str, doc: &'static str) -> Key {
-        Key { name, doc, expected: T::EXPECTED, form: T::FORM, default: || None }
-    }
-
-    /// An optional key that holds a `T` and may be absent from the file.
-    pub const fn optional<T: Quantity>(
-        name: &'static str,
-        doc: &'static str,
-        default: fn() -> Option<RecordValue>,
-    ) -> Key {
-        Key { default, ..Key::required::<T>(name, doc) }
-    }
-
-    /// The default's source, if the key's documentation names a source.
-    pub fn source_of_default(&self) -> Option<&'static str> {
-        let (_, source) = self.doc.split_once("Source of the default: ").or_else(|| self.doc.split_once("Source: "))?;
-        Some(source.trim_end_matches('.'))
-    }
-
-    /// The key's full dotted path in `section`; the empty section name stands for the file itself.
-    pub fn path(&self, section: &str) -> String {
-        if section.is_empty() { self.name.to_owned() } else { format!("{section}.{}", self.name) }
-    }
-}
+pub use tombolo_types::Key;
 
 /// A struct whose fields are the keys in a TOML table.
 pub trait Section: Sized {
@@ -74,22 +33,34 @@ impl Reader<'_> {
 
     /// The value of `key`, or `default` if the key is absent.
     pub fn get<T: Quantity>(&self, key: &'static str, default: Option<T>) -> Result<T, ConfigError> {
-        let Some(node) = self.table.entries.get(key) else {
-            return default.ok_or_else(|| ConfigError::Missing {
-                place: self.table.place.clone(),
-                key: self.path(key),
-                expected: T::EXPECTED.to_owned(),
-            });
-        };
+        let value = self.given(key, T::EXPECTED, |text| T::parse(text, self.clock))?;
+        value.or(default).ok_or_else(|| ConfigError::Missing {
+            place: self.table.place.clone(),
+            key: self.path(key),
+            expected: T::EXPECTED.to_owned(),
+        })
+    }
+
+    /// The value of `key`, converted by `parse`; `None` if the key is absent.
+    ///
+    /// # Errors
+    /// Fails if `parse` does not accept the value's text; `expected` describes the permitted text.
+    pub fn given<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(node) = self.table.entries.get(key) else { return Ok(None) };
         let value = match node {
-            ConfigNode::Leaf(leaf) => T::parse(&leaf.text, self.clock),
+            ConfigNode::Leaf(leaf) => parse(&leaf.text),
             ConfigNode::Table(_) => None,
         };
-        value.ok_or_else(|| ConfigError::Value {
+        value.map(Some).ok_or_else(|| ConfigError::Value {
             place: node.place().clone(),
             key: self.path(key),
             value: node.text().to_owned(),
-            expected: T::EXPECTED.to_owned(),
+            expected: expected.to_owned(),
         })
     }
 
@@ -186,7 +157,7 @@ macro_rules! section {
                 let mut fields = serializer.serialize_struct(stringify!($Name), keys.len())?;
                 $(fields.serialize_field(
                     stringify!($field),
-                    &$crate::quantity::Quantity::print(&self.$field),
+                    &$crate::record::SerializedValue($crate::quantity::Quantity::print(&self.$field)),
                 )?;)+
                 fields.end()
             }

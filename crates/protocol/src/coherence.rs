@@ -344,7 +344,7 @@ pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
     /// True if an acquire beyond the CTA invalidates the L1.
     #[inline]
     fn invalidates_l1(&self) -> bool {
-        !self.options().keep_l1
+        self.options().l1_coherent
     }
 
     /// The guaranteed memory-model promise.

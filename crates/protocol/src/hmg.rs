@@ -30,7 +30,7 @@ impl Rules for HmgRules {
     const DIRECTORY: bool = true;
     const PROMISE: Promise = Promise::Ptx;
     const ABOUT: &'static str = "Directories at GPU homes and system homes. Source: HMG, section V.";
-    const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::WriteBack];
+    const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::Tracks, Choice::WriteBack];
 
     fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true

@@ -23,7 +23,7 @@ impl Rules for IdealRules {
     const DIRECTORY: bool = false;
     const PROMISE: Promise = Promise::Nothing;
     const ABOUT: &'static str = "Hierarchical routing, L2 caches that nothing invalidates. Source: HMG, section VI.";
-    const CHOICES: &'static [Choice] = &[Choice::KeepL1];
+    const CHOICES: &'static [Choice] = &[Choice::L1Coherent];
 
     fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true

@@ -16,7 +16,8 @@
 //!   which a scope is served, and the actions of acquire and release.
 //! - [`client_home`]: the interface to protocols whose caches answer each other, and to block homes. [`nmoesi`]: UMH's
 //!   protocol.
-//! - [`options`]: design choices within a protocol. [`catalogue`]: all protocols by name.
+//! - [`options`]: design choices within a protocol. [`mod@choice`]: keys and keywords for the choices open to the user.
+//!   [`catalogue`]: all protocols by name.
 //! - [`host`]: host duties around a step: parking, serving, filling, bulk invalidation, write-backs. [`drain`]:
 //!   operations awaited by a release, and their successors after forwarding.
 //! - [`l1`]: the write-through L1 used under all protocols. [`front`]: events a thread waits for. [`plan`]: phases
@@ -33,6 +34,7 @@ pub mod block;
 pub mod boundary;
 pub mod broken_rule;
 pub mod catalogue;
+pub mod choice;
 pub mod client_home;
 pub mod coherence;
 pub mod data;

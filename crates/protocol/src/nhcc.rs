@@ -23,7 +23,7 @@ impl Rules for NhccRules {
     const DIRECTORY: bool = true;
     const PROMISE: Promise = Promise::Ptx;
     const ABOUT: &'static str = "A flat directory at the system home. Source: HMG, section IV.";
-    const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::WriteBack];
+    const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::Tracks, Choice::WriteBack];
 
     fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true

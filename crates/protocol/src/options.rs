@@ -2,95 +2,58 @@
 //! bulk invalidation.
 
 use crate::broken_rule::BrokenRule;
+pub use crate::choice::Choice;
 use crate::elision::RetainedLines;
 use crate::nmoesi::NmoesiOptions;
 use crate::topology::Class;
 use crate::transfer::BrokenTransfer;
-use tombolo_types::{Promise, Sectors};
+use tombolo_types::{Promise, Sectors, choice};
+pub use tombolo_types::{StoreAllocation, Tracks};
 
-/// The time at which a store leaves an L2.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum WritePolicy {
-    /// Immediately.
-    #[default]
-    Through,
-    /// On eviction or release; stores beyond `.cta` go through to their scope's home.
-    Back,
+choice! {
+    /// The time at which a cache forwards a store; in an L2, stores beyond `.cta` go through to their scope's home.
+    pub enum WritePolicy: Default {
+        /// At once; its lines stay clean.
+        Through = "through",
+        /// On eviction or release; its lines may be dirty.
+        Back = "back",
+    }
 }
 
-/// The lines dropped from an L2 by a software bulk invalidation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum BulkInvalidation {
-    /// All lines: HMG, section VI, read literally.
-    #[default]
-    All,
-    /// Lines whose home may be newer.
-    Remote,
-    /// No lines, and no release either: NUMA-GPU's upper bound in Figure 9, which promises nothing.
-    None,
+choice! {
+    /// The lines dropped from an L2 by a software bulk invalidation.
+    pub enum BulkInvalidation: Default {
+        /// All lines: HMG, section VI, read literally.
+        All = "all",
+        /// Lines whose home may be newer.
+        Remote = "remote",
+        /// No lines, and no release either: NUMA-GPU's upper bound in Figure 9, which promises nothing.
+        None = "none",
+    }
 }
 
-/// The effect of a store on an L2 without a copy, and on a directory without an entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum StoreAllocation {
-    /// The bytes stay in each L2 on the path, and homes record the sender: HMG, Table I, read literally.
-    #[default]
-    Literal,
-    /// The bytes stay at the system home only, and homes record no sender: only readers are sharers.
-    SharersOnly,
+choice! {
+    /// The place at which other modules' lines are read and written, if memory is the ordering point.
+    pub enum Remote: Default {
+        /// At the home's memory: no L2 is looked up, and an L2 holds only lines from its own module. Source:
+        /// CPElide, section V: remote reads are not cached.
+        Memory = "memory",
+        /// In the own L2, which holds lines touched by its SMs; then in the home's L2, then at the home's memory.
+        /// Source: CPElide's public simulator.
+        Cached = "cached",
+    }
 }
 
-/// The regions that have entries in a home's directory. Effect on an entry: [`crate::directory::transition`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Tracks {
-    /// Regions shared by another module or GPU: HMG, Table I.
-    #[default]
-    Shared,
-    /// Additionally, regions with a line in the home's own L2, installed by any requester. A replaced entry evicts
-    /// these lines along with it. This is a reading of CPElide's HMG, which gives the number of lines per entry but
-    /// not the lines.
-    All,
-}
-
-/// The place at which other modules' lines are read and written, if memory is the ordering point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Remote {
-    /// At the home's memory: no L2 is looked up, and an L2 holds only lines from its own module.
-    #[default]
-    Memory,
-    /// In the own L2, which holds lines touched by its SMs; then in the home's L2, then at the home's memory.
-    Cached,
-}
-
-/// L1 state after an acquiring poll that has not found its flag.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Polls {
-    /// Kept: only the poll that finds the flag acquires.
-    #[default]
-    KeepL1,
-    /// Dropped, as after every acquiring load.
-    DropL1,
-}
-
-/// A protocol option open to the user, if it has any effect on the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Choice {
-    /// [`ProtocolOptions::bulk`].
-    BulkInvalidation,
-    /// [`ProtocolOptions::downgrade`].
-    Downgrade,
-    /// [`ProtocolOptions::keep_l1`].
-    KeepL1,
-    /// [`ProtocolOptions::write`].
-    WriteBack,
-    /// [`ProtocolOptions::remote`].
-    Remote,
-    /// [`NmoesiOptions::peer_transfer`].
-    PeerTransfer,
-    /// [`NmoesiOptions::silent_eviction`].
-    SilentEviction,
-    /// [`NmoesiOptions::kernel_end`].
-    KernelEnd,
+choice! {
+    /// L1 state after an acquiring poll that has not found its flag.
+    pub enum Polls: Default {
+        /// Kept: only the poll that finds the flag acquires. Source: assumed for the papers' protocols; no paper
+        /// covers failed polls.
+        KeepL1 = "keep-l1",
+        /// Dropped by every acquiring poll beyond `.cta`. Source: SASS of an H100, with CCTL.IVALL in the loop, as in
+        /// grid.sync().
+        DropL1 = "drop-l1",
+    }
 }
 
 /// Facts known about a protocol before it runs.
@@ -128,7 +91,7 @@ impl ProtocolFacts {
 }
 
 /// Choices that HMG leaves to the implementation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProtocolOptions {
     /// L2 write policy. HMG evaluates write-through (section VI).
     pub write: WritePolicy,
@@ -136,8 +99,8 @@ pub struct ProtocolOptions {
     pub downgrade: bool,
     /// The lines dropped by a bulk invalidation.
     pub bulk: BulkInvalidation,
-    /// Set when L1s are never invalidated: a variant of the ideal, which promises nothing.
-    pub keep_l1: bool,
+    /// Set when L1s obey acquires; unset in a variant of the ideal, which promises nothing.
+    pub l1_coherent: bool,
     /// The effect of a store that finds neither copy nor entry.
     pub stores: StoreAllocation,
     /// The regions with entries in a directory.
@@ -154,4 +117,23 @@ pub struct ProtocolOptions {
     pub broken_rule: Option<BrokenRule>,
     /// The broken rule for transfers between host and device, if any.
     pub broken_transfer: Option<BrokenTransfer>,
+}
+
+impl Default for ProtocolOptions {
+    fn default() -> ProtocolOptions {
+        ProtocolOptions {
+            write: WritePolicy::default(),
+            downgrade: false,
+            bulk: BulkInvalidation::default(),
+            l1_coherent: true,
+            stores: StoreAllocation::default(),
+            tracks: Tracks::default(),
+            remote: Remote::default(),
+            sectors: Sectors::default(),
+            polls: Polls::default(),
+            nmoesi: NmoesiOptions::default(),
+            broken_rule: None,
+            broken_transfer: None,
+        }
+    }
 }

@@ -2,9 +2,8 @@
 //! see [`tombolo_workload::record::Sample`].
 
 use std::sync::Arc;
-use tombolo_design::DesignConfig;
 use tombolo_design::scheduling::CtaDistribution;
-use tombolo_design::write_policy::WritePolicy;
+use tombolo_design::{DesignConfig, WritePolicy};
 use tombolo_machine::MachineConfig;
 use tombolo_model::residency::residency;
 use tombolo_types::stream::KernelInfo;
@@ -18,13 +17,13 @@ pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
         CtaDistribution::Interleaved { .. } => 1,
     };
     let held_back = match design.l2_write {
-        WritePolicy::Back(_) => {
+        WritePolicy::Back => {
             // Includes stores in flight.
             let (modules, sms) = (machine.topology.modules() as u64, machine.topology.sms() as u64);
             let lines = machine.l2.bytes / machine.line.bytes() + u64::from(machine.l2.posted_stores);
             lines * modules + u64::from(machine.sm.posted_stores) * sms
         }
-        WritePolicy::Through(_) => 0,
+        WritePolicy::Through => 0,
     };
     let machine = machine.clone();
     let (sms, width) = (machine.topology.sms() as u64, machine.sm.warp_width);

@@ -4,13 +4,13 @@ use crate::placement::touched;
 use crate::run::{RunError, RunSpec};
 use tombolo_design::Placement;
 use tombolo_design::placement::Movement;
-use tombolo_machine::machine::{DirectoryTracks, HostCopies, TlbStart};
+use tombolo_machine::machine::{HostCopies, TlbStart};
 use tombolo_model::l2_backend::L2Design;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::value_probe::Contents;
 use tombolo_types::stream::{Command, Program, StreamError};
-use tombolo_types::{Line, LineSize, Mask, ModuleId, Page};
+use tombolo_types::{Line, LineSize, Mask, ModuleId, Page, Tracks};
 
 /// Checks that the design supports the machine's warm start.
 pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
@@ -33,7 +33,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
     if sharing.movement != Movement::Placed || !is_placed {
         return refused(key, "pages are not in the memory of one module of a GPU from the start");
     }
-    if machine.directory.tracks == DirectoryTracks::All {
+    if machine.directory.tracks == Tracks::All {
         return refused(key, "directory.tracks = \"all\" has an entry for each line of an L2, and copies make none");
     }
     Ok(())

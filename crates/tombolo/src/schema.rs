@@ -4,6 +4,7 @@
 //! file.
 
 use serde_json::{Map, Value, json};
+use tombolo_machine::record::SerializedValue;
 use tombolo_machine::spelling::KIND;
 use tombolo_machine::{DescriptionKind, Key, ValueForm};
 
@@ -57,7 +58,7 @@ fn of_key(key: &Key) -> Value {
     let Value::Object(mut schema) = of_form(key.form) else { unreachable!("it is made as an object") };
     schema.insert("description".to_owned(), json!(format!("{} Takes {}.", key.doc, key.expected)));
     if let Some(default) = (key.default)() {
-        schema.insert("default".to_owned(), serde_json::to_value(default).expect("a plain value"));
+        schema.insert("default".to_owned(), serde_json::to_value(SerializedValue(default)).expect("a plain value"));
     }
     Value::Object(schema)
 }

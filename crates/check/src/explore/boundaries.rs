@@ -7,30 +7,31 @@ use std::collections::BTreeMap;
 use tombolo_protocol::Topology;
 use tombolo_protocol::boundary::{Reach, Steps, reach};
 use tombolo_protocol::elision::{
-    AccessMode, BrokenElision, ChipletTable, Elision, HomeAware, KernelId, Label, LineRange, LineSet, Never, Packet,
-    ReleaseTime, StructureUse, TableConfig, User,
+    AccessMode, BrokenElision, Elision, KernelId, Label, LineRange, LineSet, Never, Packet, ReleaseTime, StructureUse,
+    TableConfig, TableKind, User,
 };
 use tombolo_protocol::options::{ProtocolFacts, ProtocolOptions};
 use tombolo_types::{Line, ModuleId};
 
 /// Policy for the actions at kernel boundaries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BoundaryPolicy {
-    /// No elision; a kernel's stores are released at its end.
-    #[default]
-    Never,
-    /// No elision; a kernel's stores are released at the next launch.
-    AtLaunch,
-    /// CPElide's table.
-    Chiplet,
-    /// The elision table that knows page homes.
-    HomeAware,
+    /// No elision; a kernel's stores are released at this time.
+    Release(ReleaseTime),
+    /// A table that elides boundaries.
+    Table(TableKind),
+}
+
+impl Default for BoundaryPolicy {
+    fn default() -> BoundaryPolicy {
+        BoundaryPolicy::Release(ReleaseTime::default())
+    }
 }
 
 impl BoundaryPolicy {
     /// True if the policy assumes empty L2s at the start.
     pub fn elides(self) -> bool {
-        matches!(self, BoundaryPolicy::Chiplet | BoundaryPolicy::HomeAware)
+        matches!(self, BoundaryPolicy::Table(_))
     }
 }
 
@@ -56,22 +57,20 @@ impl BoundaryPlanner<'_> {
     pub(super) fn boundaries(&self, program: &Program, layout: &ProgramLayout) -> Vec<BoundarySteps> {
         let modules = layout.modules();
         let kernels = kernels(program, layout);
-        if self.policy == BoundaryPolicy::Never {
+        if self.policy == BoundaryPolicy::Release(ReleaseTime::EndThenLaunch) {
             return vec![BoundarySteps { end: Steps::END, launch: Steps::LAUNCH }; kernels.len() - 1];
         }
         let reach = match self.policy {
-            BoundaryPolicy::Chiplet | BoundaryPolicy::HomeAware => reach(layout.gpus, self.facts, self.options),
-            BoundaryPolicy::Never | BoundaryPolicy::AtLaunch => Reach::Module,
+            BoundaryPolicy::Table(_) => reach(layout.gpus, self.facts, self.options),
+            BoundaryPolicy::Release(_) => Reach::Module,
         };
         let sharing = if reach == Reach::GpuShares { layout.modules_per_gpu } else { 1 };
         let config = TableConfig { sharing, ..TableConfig::default() };
         let mut elision: Box<dyn Elision> = match self.policy {
-            BoundaryPolicy::Never | BoundaryPolicy::AtLaunch => Box::new(Never::new(ReleaseTime::Launch, modules)),
-            BoundaryPolicy::Chiplet => Box::new(ChipletTable::new(config, modules, self.broken)),
-            BoundaryPolicy::HomeAware => {
-                let holds = (self.facts.holds)(self.options);
-                let table = HomeAware::new(config, modules, holds, self.broken);
-                Box::new(table.unwrap_or_else(|reason| panic!("{reason}")))
+            BoundaryPolicy::Release(time) => Box::new(Never::new(time, modules)),
+            BoundaryPolicy::Table(kind) => {
+                let table = kind.build(config, modules, (self.facts.holds)(self.options), self.broken);
+                table.unwrap_or_else(|reason| panic!("{reason}"))
             }
         };
         let launch = |elision: &mut dyn Elision, number: usize| {

@@ -130,7 +130,7 @@ impl Config {
         Config {
             protocol,
             options: ProtocolOptions::default(),
-            boundary_policy: BoundaryPolicy::Never,
+            boundary_policy: BoundaryPolicy::default(),
             broken_elision: None,
             paging: None,
             publication: None,

@@ -5,12 +5,12 @@ use crate::explore::{BoundaryPolicy, Config, PROTOCOLS, UnrequestedChanges};
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose, facts};
+use tombolo_protocol::choice::KEYWORDS;
 use tombolo_protocol::client_home::Nodes;
-use tombolo_protocol::elision::BrokenElision;
-use tombolo_protocol::nmoesi::KernelEnd;
+use tombolo_protocol::elision::{BrokenElision, ReleaseTime, TableKind};
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
-use tombolo_protocol::vi::{BulkInvalidation, Polls, ProtocolOptions, Remote, Tracks, WritePolicy};
+use tombolo_protocol::vi::{Polls, ProtocolOptions};
 use tombolo_types::Promise;
 
 /// A protocol configuration to verify.
@@ -32,22 +32,6 @@ pub struct Design {
     promise: Promise,
 }
 
-/// An option with a value other than the default, with the corresponding keyword in [`Design::configured`].
-type OptionKeyword = (&'static str, fn(&mut ProtocolOptions));
-
-const CHOICES: [OptionKeyword; 10] = [
-    ("back", |options| options.write = WritePolicy::Back),
-    ("remote", |options| options.bulk = BulkInvalidation::Remote),
-    ("never", |options| options.bulk = BulkInvalidation::None),
-    ("downgrade", |options| options.downgrade = true),
-    ("keep-l1", |options| options.keep_l1 = true),
-    ("cached", |options| options.remote = Remote::Cached),
-    ("track-all", |options| options.tracks = Tracks::All),
-    ("no-peers", |options| options.nmoesi.peer_transfer = false),
-    ("told-evictions", |options| options.nmoesi.silent_eviction = false),
-    ("flush-all", |options| options.nmoesi.kernel_end = KernelEnd::FlushAll),
-];
-
 /// Reason why a text names no configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
@@ -55,9 +39,7 @@ pub enum ConfigurationError {
     #[error(transparent)]
     Protocol(#[from] UnknownProtocol),
     /// A part behind a `+` is not an option.
-    #[error(
-        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, no-peers, told-evictions, flush-all, at-launch, cpelide, home-aware, paging, paging-remote, paging-duplicates, paging-everybody, published, published-on-read"
-    )]
+    #[error("no option is called {word:?}; there are {}", keywords().join(", "))]
     Option {
         /// Keyword as given.
         word: String,
@@ -72,9 +54,9 @@ pub enum ConfigurationError {
 
 /// Boundary policies, by keyword.
 const BOUNDARY_POLICIES: [(&str, BoundaryPolicy); 3] = [
-    ("at-launch", BoundaryPolicy::AtLaunch),
-    ("cpelide", BoundaryPolicy::Chiplet),
-    ("home-aware", BoundaryPolicy::HomeAware),
+    ("at-launch", BoundaryPolicy::Release(ReleaseTime::Launch)),
+    (TableKind::Cpelide.word(), BoundaryPolicy::Table(TableKind::Cpelide)),
+    (TableKind::HomeAware.word(), BoundaryPolicy::Table(TableKind::HomeAware)),
 ];
 
 /// Rules for page moves, by keyword.
@@ -97,6 +79,13 @@ const FAULTS: Paging = Paging {
     broken: None,
 };
 
+/// All keywords in [`Design::configured`] syntax.
+fn keywords() -> Vec<&'static str> {
+    let options = KEYWORDS.iter().map(|keyword| keyword.word);
+    let policies = BOUNDARY_POLICIES.iter().map(|(word, _)| *word);
+    options.chain(policies).chain(PAGING.iter().map(|(word, _)| *word)).collect()
+}
+
 impl Design {
     /// A design called `name` that runs `protocol`. Boundary policy, page rules and broken rules start with defaults,
     /// and can be changed by the methods below.
@@ -116,7 +105,7 @@ impl Design {
             protocol,
             // A poll is explored as the acquiring load that it is: each poll drops the L1, regardless of the option.
             options: ProtocolOptions { polls: Polls::default(), ..options },
-            boundary_policy: BoundaryPolicy::Never,
+            boundary_policy: BoundaryPolicy::default(),
             broken_elision: None,
             paging: None,
             promise,
@@ -150,14 +139,12 @@ impl Design {
         Design { paging, ..self }
     }
 
-    /// The design that `configuration` spells: a protocol, followed by keywords. `+back`: lines are written back.
-    /// `+remote`: bulk invalidations spare home lines. `+never`: bulk invalidations spare all lines. `+downgrade`: L2s
-    /// notify homes about dropped lines. `+keep-l1`: L1s are never invalidated. `+cached`: L2s hold lines from other
-    /// modules. `+track-all`: directories track their own L2's contents. `+at-launch`: a kernel's stores are released
-    /// at the next launch. `+cpelide` and `+home-aware`: tables that elide boundaries. `+paging`: pages move to the
-    /// faulting module. `+paging-remote`: pages are accessed remotely. `+paging-duplicates`: readers get copies.
-    /// `+paging-everybody`: no module faults. `+published`: pages are published to all modules and a subscriber leaves.
-    /// `+published-on-read`: readers subscribe. The design's promise is the protocol's promise.
+    /// The design that `configuration` spells: a protocol, followed by keywords for its options ([`KEYWORDS`]) and
+    /// for its boundaries and pages. `+at-launch`: a kernel's stores are released at the next launch. `+cpelide` and
+    /// `+home-aware`: tables that elide boundaries. `+paging`: pages move to the faulting module. `+paging-remote`:
+    /// pages are accessed remotely. `+paging-duplicates`: readers get copies. `+paging-everybody`: no module faults.
+    /// `+published`: pages are published to all modules and a subscriber leaves. `+published-on-read`: readers
+    /// subscribe. The design's promise is the protocol's promise.
     ///
     /// # Errors
     /// If the text names an unknown protocol or option, or page moves are not allowed under the protocol.
@@ -165,7 +152,7 @@ impl Design {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
         let mut options = ProtocolOptions::default();
-        let (mut boundary_policy, mut paging) = (BoundaryPolicy::Never, None);
+        let (mut boundary_policy, mut paging) = (BoundaryPolicy::default(), None);
         for word in words {
             if let Some((_, by)) = BOUNDARY_POLICIES.iter().find(|(known, _)| *known == word) {
                 boundary_policy = *by;
@@ -175,9 +162,9 @@ impl Design {
                 paging = Some(*rules);
                 continue;
             }
-            let choice = CHOICES.iter().find(|(known, _)| *known == word);
-            let (_, set) = choice.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
-            set(&mut options);
+            let keyword = KEYWORDS.iter().find(|keyword| keyword.word == word);
+            let keyword = keyword.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
+            (keyword.set)(&mut options);
         }
         let promise = choose(protocol, options, PromiseQuery)?;
         if paging.is_some() && !pages_may_move_under(protocol, options)? {
@@ -235,12 +222,8 @@ impl Design {
 
 /// A protocol with the keywords for its options, in [`Design::configured`] syntax. Broken rules have no keyword.
 pub(super) fn configuration(protocol: &str, chosen: ProtocolOptions) -> String {
-    let set = CHOICES.iter().filter(|(_, set)| {
-        let mut options = chosen;
-        set(&mut options);
-        options == chosen
-    });
-    set.fold(protocol.to_owned(), |text, (word, _)| text + "+" + word)
+    let described = KEYWORDS.iter().filter(|keyword| keyword.describes(&chosen));
+    described.fold(protocol.to_owned(), |text, keyword| text + "+" + keyword.word)
 }
 
 /// Queries a protocol for its promise.

@@ -16,35 +16,9 @@ use crate::explore::{ClientResources, Config, Start};
 use serde::Serialize;
 use std::fmt;
 use tombolo_protocol::BrokenRule;
+use tombolo_protocol::catalogue::{FACTS, PROTOCOLS};
 use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
-use tombolo_protocol::vi::{ProtocolOptions, Remote, WritePolicy};
-
-const ALL: &[&str] =
-    &["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
-/// Protocols with threads on SMs with L1s: all protocols.
-const EVERY: &[&str] = &[
-    "no-remote-caching",
-    "memory-side",
-    "peer",
-    "software-flat",
-    "software-hierarchical",
-    "nhcc",
-    "hmg",
-    "viper",
-    "nmoesi",
-];
-/// Protocols in which an L2 below the ordering point may hold dirty bytes.
-const WITH_DIRTY_BELOW: &[&str] = PASSING_ATOMICS;
-const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "viper"];
-const HIERARCHICAL: &[&str] = &["peer", "software-hierarchical", "hmg"];
-const SOFTWARE_HIERARCHICAL: &[&str] = &["software-hierarchical"];
-const DIRECTORY: &[&str] = &["nhcc", "hmg"];
-const HMG: &[&str] = &["hmg"];
-const VIPER: &[&str] = &["viper"];
-const NMOESI: &[&str] = &["nmoesi"];
-/// Protocols with an L2 that forwards atomics, below the performing module.
-const PASSING_ATOMICS: &[&str] =
-    &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
+use tombolo_protocol::vi::{ProtocolFacts, ProtocolOptions, Remote, WritePolicy};
 
 /// Sufficient number of catching tests, unless all tests are requested.
 pub const ENOUGH: usize = 3;
@@ -143,6 +117,16 @@ pub enum Broken {
     Nmoesi(BrokenNmoesi),
 }
 
+impl Broken {
+    /// True if the rule changes the reachable states of a protocol with these facts.
+    fn applies(self, facts: &ProtocolFacts) -> bool {
+        match self {
+            Broken::Rule(rule) => rule.applies(facts),
+            Broken::Nmoesi(_) => facts.host,
+        }
+    }
+}
+
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -154,8 +138,6 @@ impl fmt::Display for Broken {
 
 /// Known facts about a rule.
 struct RuleInfo {
-    /// Protocols in which the rule changes the reachable states.
-    protocols: &'static [&'static str],
     /// Shipped tests for exposing the rule, by file name without extension.
     own: &'static [&'static str],
     /// Write policy that the rule requires.
@@ -169,8 +151,8 @@ struct RuleInfo {
 /// Every broken rule in every applicable protocol from `protocols`.
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
     let of = |rule: Broken| {
-        let chosen = row(rule).protocols.iter().filter(|protocol| protocols.contains(protocol));
-        chosen.map(move |&protocol| Mutant { rule, protocol })
+        let known = PROTOCOLS.iter().zip(FACTS).filter(|(protocol, _)| protocols.contains(protocol));
+        known.filter(move |(_, facts)| rule.applies(facts)).map(move |(&protocol, _)| Mutant { rule, protocol })
     };
     let rules = BrokenRule::ALL.into_iter().map(Broken::Rule);
     rules.chain(BrokenNmoesi::ALL.into_iter().map(Broken::Nmoesi)).flat_map(of).collect()
@@ -202,77 +184,65 @@ fn row(rule: Broken) -> RuleInfo {
 }
 
 fn row_of_rule(rule: BrokenRule) -> RuleInfo {
-    let of =
-        |protocols, own| RuleInfo { protocols, own, write: WritePolicy::Through, remote: Remote::Memory, room: None };
-    let back = |protocols, own| RuleInfo { write: WritePolicy::Back, ..of(protocols, own) };
-    let cached = |protocols, own| RuleInfo { remote: Remote::Cached, ..back(protocols, own) };
+    let of = |own| RuleInfo { own, write: WritePolicy::Through, remote: Remote::Memory, room: None };
+    let back = |own| RuleInfo { write: WritePolicy::Back, ..of(own) };
+    let cached = |own| RuleInfo { remote: Remote::Cached, ..back(own) };
     match rule {
-        BrokenRule::AcquireKeepsL1 => of(EVERY, &["MP.gpu", "K-MP+reload"]),
-        // Equivalent elsewhere: with a directory, or next to memory, an acquire leaves the L2 unchanged.
-        BrokenRule::AcquireKeepsL2 => of(SOFTWARE, &["MP.gpu", "K-MP+reload"]),
+        BrokenRule::AcquireKeepsL1 => of(&["MP.gpu", "K-MP+reload"]),
+        BrokenRule::AcquireKeepsL2 => of(&["MP.gpu", "K-MP+reload"]),
         // Every load finds the latest data on its own path, therefore no order is lost. But a polling load may never
         // see the store.
-        BrokenRule::LoadIgnoresScope => of(EVERY, &["Polling.gpu", "Polling.sys", "Polling+atom.gpu"]),
-        BrokenRule::StoreReleaseSkipsLoads => of(EVERY, &["LB+release.gpu", "LB+release.sys"]),
-        BrokenRule::AtomicReleaseSkipsLoads => of(EVERY, &["LB+atom.gpu", "LB+atom.sys", "LB+red.gpu"]),
-        // Equivalent elsewhere: no thread's acquire drops more than a single L2 per GPU.
+        BrokenRule::LoadIgnoresScope => of(&["Polling.gpu", "Polling.sys", "Polling+atom.gpu"]),
+        BrokenRule::StoreReleaseSkipsLoads => of(&["LB+release.gpu", "LB+release.sys"]),
+        BrokenRule::AtomicReleaseSkipsLoads => of(&["LB+atom.gpu", "LB+atom.sys", "LB+red.gpu"]),
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst => {
-            of(SOFTWARE_HIERARCHICAL, &["MP+reader.sys", "MP+neighbour.sys"])
+            of(&["MP+reader.sys", "MP+neighbour.sys"])
         }
-        BrokenRule::BarrierSkipsLoads => of(EVERY, &["LB+barrier.sys"]),
-        BrokenRule::ReleaseSkipsStores => of(ALL, &["MP.gpu", "K-MP"]),
-        // Equivalent without a directory, like every [`DIRECTORY`] rule below: no module sends an invalidation.
-        BrokenRule::ReleaseSkipsInvalidations => of(DIRECTORY, &["MP.gpu", "K-MP+reload"]),
-        BrokenRule::ReleaseDrainsOwnHomesOnly => of(DIRECTORY, &["WRC.sys"]),
-        BrokenRule::ReleaseMarkedByIssuer => of(DIRECTORY, &["MP.sys", "MP.gpu"]),
-        // Equivalent elsewhere: a store for which its release has waited is at its system home.
-        BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(HIERARCHICAL, &["ISA2.sys", "WRC+near.sys", "WRC+atom.sys"]),
-        BrokenRule::SystemReleaseStopsAtGpuHome => of(ALL, &["MP.sys", "K-MP"]),
-        // Equivalent elsewhere: only a GPU home forwards stores after it has performed them.
-        BrokenRule::StoreEndsAtGpuHome => of(HIERARCHICAL, &["MP.sys"]),
-        // Equivalent elsewhere: only a GPU home both receives and sends invalidations.
-        BrokenRule::InvalidationTakenEarly => of(HMG, &["MP.sys", "K-MP+reload"]),
-        BrokenRule::ReplacementNotAwaited => of(HMG, &["MP.sys"]),
+        BrokenRule::BarrierSkipsLoads => of(&["LB+barrier.sys"]),
+        BrokenRule::ReleaseSkipsStores => of(&["MP.gpu", "K-MP"]),
+        BrokenRule::ReleaseSkipsInvalidations => of(&["MP.gpu", "K-MP+reload"]),
+        BrokenRule::ReleaseDrainsOwnHomesOnly => of(&["WRC.sys"]),
+        BrokenRule::ReleaseMarkedByIssuer => of(&["MP.sys", "MP.gpu"]),
+        BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(&["ISA2.sys", "WRC+near.sys", "WRC+atom.sys"]),
+        BrokenRule::SystemReleaseStopsAtGpuHome => of(&["MP.sys", "K-MP"]),
+        BrokenRule::StoreEndsAtGpuHome => of(&["MP.sys"]),
+        BrokenRule::InvalidationTakenEarly => of(&["MP.sys", "K-MP+reload"]),
+        BrokenRule::ReplacementNotAwaited => of(&["MP.sys"]),
         BrokenRule::SharerNotRecorded
         | BrokenRule::StoreKeepsSharers
         | BrokenRule::SilentDirectoryEviction
-        | BrokenRule::StoreKeepsSiblings => of(DIRECTORY, &["MP.gpu"]),
-        BrokenRule::SharerRecordedAtRequest => of(DIRECTORY, &["CoRWR.gpu"]),
-        BrokenRule::InvalidationNotForwarded => of(HMG, &["MP.gpu"]),
-        BrokenRule::InvalidationForwardedOnce => of(HMG, &["MP+readers.sys"]),
-        BrokenRule::AtomicBelowHome => of(ALL, &["Atomics.gpu"]),
-        // Equivalent elsewhere: only a GPU home forwards requests for regions with a directory entry.
-        BrokenRule::AtomicPassesSharers => of(HMG, &["MP+atom.gpu"]),
+        | BrokenRule::StoreKeepsSiblings => of(&["MP.gpu"]),
+        BrokenRule::SharerRecordedAtRequest => of(&["CoRWR.gpu"]),
+        BrokenRule::InvalidationNotForwarded => of(&["MP.gpu"]),
+        BrokenRule::InvalidationForwardedOnce => of(&["MP+readers.sys"]),
+        BrokenRule::AtomicBelowHome => of(&["Atomics.gpu"]),
+        BrokenRule::AtomicPassesSharers => of(&["MP+atom.gpu"]),
         BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => {
-            of(EVERY, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"])
+            of(&["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"])
         }
-        BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu", "CoRWR.gpu"]),
-        // Another thread's acquire must not discard bytes that this thread has not released. Equivalent with L2s next
-        // to memory, in which nothing is invalidated.
-        BrokenRule::DirtyInvalidationLost => back(WITH_DIRTY_BELOW, &["MP+reader.gpu", "K-CoWW"]),
-        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(EVERY, &["MP+reader.gpu"]),
-        BrokenRule::StoreKeepsFill => of(EVERY, &["CoRWR.gpu"]),
-        BrokenRule::StorePassesMiss => of(ALL, &["CoRWR.gpu"]),
-        BrokenRule::InvalidationPassesFill => of(DIRECTORY, &["MP.gpu"]),
-        BrokenRule::FillForgetsOthers => of(EVERY, &["MP+reader.gpu"]),
+        BrokenRule::DirtyEvictionLost => back(&["CoWR.gpu", "CoRWR.gpu"]),
+        // Another thread's acquire must not discard bytes that this thread has not released.
+        BrokenRule::DirtyInvalidationLost => back(&["MP+reader.gpu", "K-CoWW"]),
+        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(&["MP+reader.gpu"]),
+        BrokenRule::StoreKeepsFill => of(&["CoRWR.gpu"]),
+        BrokenRule::StorePassesMiss => of(&["CoRWR.gpu"]),
+        BrokenRule::InvalidationPassesFill => of(&["MP.gpu"]),
+        BrokenRule::FillForgetsOthers => of(&["MP+reader.gpu"]),
         // The rule lets reads pass, for sectors that are not in flight: updates wait for the miss in any case.
-        BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
-        // Equivalent elsewhere: L2s with line granularity have unlimited miss registers in the explorer.
+        BrokenRule::RequestPassesParked => of(&["CoWR+neighbour.gpu"]),
         BrokenRule::RequestPassesDeferred => {
             let room = Some(ClientResources { registers: 1, ways: None });
-            RuleInfo { room, ..of(NMOESI, &["CoWR+queue.gpu"]) }
+            RuleInfo { room, ..of(&["CoWR+queue.gpu"]) }
         }
-        BrokenRule::LoadPassesStore => of(ALL, &["CoWR.gpu", "CoWR.sys"]),
-        BrokenRule::InvalidationReachesOneLine => of(DIRECTORY, &["MP+region.sys"]),
-        BrokenRule::ReleaseForgetsPending => back(WITH_DIRTY_BELOW, &["MP+readers.gpu"]),
-        BrokenRule::AtomicKeepsL2 => of(PASSING_ATOMICS, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"]),
-        BrokenRule::AtomicLosesDirty => back(PASSING_ATOMICS, &["CoWR+atom.gpu"]),
-        // Equivalent elsewhere: the home's L2 performs arriving requests.
-        BrokenRule::AtomicPassesHomeCopy => cached(VIPER, &["MP+atom.gpu"]),
-        BrokenRule::WriteBackPassesHomeCopy => cached(VIPER, &["MP.gpu"]),
-        BrokenRule::FlushFillsLine => back(WITH_DIRTY_BELOW, &["Flush+neighbour.gpu"]),
-        // Equivalent elsewhere: the home's L2 is the ordering point.
-        BrokenRule::ReleaseKeepsOwnDirty => back(VIPER, &["MP.gpu", "K-MP"]),
+        BrokenRule::LoadPassesStore => of(&["CoWR.gpu", "CoWR.sys"]),
+        BrokenRule::InvalidationReachesOneLine => of(&["MP+region.sys"]),
+        BrokenRule::ReleaseForgetsPending => back(&["MP+readers.gpu"]),
+        BrokenRule::AtomicKeepsL2 => of(&["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"]),
+        BrokenRule::AtomicLosesDirty => back(&["CoWR+atom.gpu"]),
+        BrokenRule::AtomicPassesHomeCopy => cached(&["MP+atom.gpu"]),
+        BrokenRule::WriteBackPassesHomeCopy => cached(&["MP.gpu"]),
+        BrokenRule::FlushFillsLine => back(&["Flush+neighbour.gpu"]),
+        BrokenRule::ReleaseKeepsOwnDirty => back(&["MP.gpu", "K-MP"]),
     }
 }
 

@@ -6,7 +6,7 @@ use tombolo_check::explore::{
 };
 use tombolo_check::litmus::parse;
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, TestVerdict, verify};
-use tombolo_protocol::elision::BrokenElision;
+use tombolo_protocol::elision::{BrokenElision, TableKind};
 use tombolo_protocol::options::{ProtocolOptions, Remote, WritePolicy};
 
 /// Thread count, suited to the smallest machine for test runs.
@@ -105,7 +105,7 @@ fn broken_rules_of_tables_are_caught_by_programs_of_several_kernels() {
 
 #[test]
 fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
-    for (remote, decides) in [(Remote::Memory, BoundaryPolicy::HomeAware), (Remote::Cached, BoundaryPolicy::Chiplet)] {
+    for (remote, decides) in [(Remote::Memory, TableKind::HomeAware), (Remote::Cached, TableKind::Cpelide)] {
         for text in [MESSAGE, OVER_AND_OVER] {
             let program = parse("test", text).expect("it is a test").program;
             let shape = PlacementParameters {
@@ -121,7 +121,7 @@ fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
                     let options = ProtocolOptions { write: WritePolicy::Back, remote, ..ProtocolOptions::default() };
                     let config = Config {
                         options,
-                        boundary_policy: decides,
+                        boundary_policy: BoundaryPolicy::Table(decides),
                         reductions,
                         max_states: 400_000,
                         ..Config::new("viper")

@@ -98,7 +98,7 @@ fn the_shapes_are_forbidden_and_never_reached() {
 
 #[test]
 fn a_polling_load_sees_the_store_in_the_end() {
-    let ideal = design("ideal", ProtocolOptions { keep_l1: true, ..ProtocolOptions::default() });
+    let ideal = design("ideal", ProtocolOptions { l1_coherent: false, ..ProtocolOptions::default() });
     let reports = verify(&[promising(), vec![ideal]].concat(), &Case::polling(), Budget::default(), THREADS, &());
     let (ideal, promising) = reports.split_last().expect("there are designs");
     assert_clean(promising);

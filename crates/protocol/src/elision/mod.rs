@@ -37,7 +37,7 @@ pub use never::{Never, ReleaseTime};
 pub use table::TableConfig;
 
 use std::fmt;
-use tombolo_types::ModuleId;
+use tombolo_types::{ModuleId, choice};
 
 /// A kernel's access mode for a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,14 +156,44 @@ impl BoundaryOperations {
     }
 }
 
-/// The granularity of operations: the lines in the requesting rows, or the whole cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OperationGranularity {
-    /// The whole cache: CPElide.
-    #[default]
-    Cache,
-    /// Ranges of lines: CPElide's extension, section VI.
-    Range,
+choice! {
+    /// The granularity of operations: the lines in the requesting rows, or the whole cache.
+    pub enum OperationGranularity: Default {
+        /// The whole cache. Source: CPElide, section III.
+        Cache = "cache",
+        /// Only the lines in the rows that request the operation. Source: CPElide, section VI.
+        Range = "range",
+    }
+}
+
+choice! {
+    /// The information available to a table.
+    pub enum TableKind {
+        /// The modules using each array. Source: CPElide, section III.
+        Cpelide = "cpelide",
+        /// In addition, the homes of pages: if L2s hold only local lines, an operation targets only the lines'
+        /// homes.
+        HomeAware = "home-aware",
+    }
+}
+
+impl TableKind {
+    /// A table for the start of a program, on a machine with `modules` modules.
+    ///
+    /// # Errors
+    /// Fails if the table would be unsound under a protocol whose L2s retain `holds`, or has nothing to elide.
+    pub fn build(
+        self,
+        config: TableConfig,
+        modules: u8,
+        holds: RetainedLines,
+        broken: Option<BrokenElision>,
+    ) -> Result<Box<dyn Elision + Send>, NotHomeAware> {
+        Ok(match self {
+            TableKind::Cpelide => Box::new(ChipletTable::new(config, modules, broken)),
+            TableKind::HomeAware => Box::new(HomeAware::new(config, modules, holds, broken)?),
+        })
+    }
 }
 
 /// Dirty or stale contents possible in a module's L2 at a kernel boundary: a property of a coherence protocol.

@@ -10,17 +10,16 @@ use super::{
     Account, BoundaryOperations, DecisionReason, Elision, Extent, InvalidationTurn, KernelId, L2Operation, ModuleSet,
     Packet,
 };
-use tombolo_types::ModuleId;
+use tombolo_types::{ModuleId, choice};
 
-/// The time at which a kernel's stores are released.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ReleaseTime {
-    /// At its end; the next launch invalidates. Source: CPElide, section I ("implicit release at kernel
-    /// completion").
-    #[default]
-    EndThenLaunch,
-    /// At the next launch, after its invalidations. Source: the baseline in the authors' public simulator.
-    Launch,
+choice! {
+    /// The time at which a kernel's stores are released.
+    pub enum ReleaseTime: Default {
+        /// At its end; the next launch acquires. Source: CPElide, section I.
+        EndThenLaunch = "end-then-launch",
+        /// At the next launch, after its acquire, and at the program's end. Source: CPElide's public simulator.
+        Launch = "launch",
+    }
 }
 
 /// No table; only the running kernels are known.

@@ -64,7 +64,7 @@ use crate::plan::{Action, Members, Phase, Sync};
 pub use broken::BrokenNmoesi;
 pub use client::{ClientBlock, ClientState, PendingTransaction};
 pub use home::{DirtyBytes, HomeEntry, Recall, RecallPurpose, Transaction};
-use tombolo_types::{ModuleId, Promise, Scope};
+use tombolo_types::{ModuleId, Promise, Scope, choice};
 
 /// Design choices within NMOESI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,14 +86,15 @@ impl Default for NmoesiOptions {
     }
 }
 
-/// Treatment of the bytes written by a kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum KernelEnd {
-    /// The next launch merges blocks shared by several GPUs. Host code synchronises block by block (section 4.2.1).
-    #[default]
-    MergeShared,
-    /// The kernel's end writes everything back: section 4.2's "easy way", Figure 6a.
-    FlushAll,
+choice! {
+    /// Treatment of the bytes written by a kernel.
+    pub enum KernelEnd: Default {
+        /// The next launch merges blocks shared by several GPUs. Host code synchronises block by block (section
+        /// 4.2.1).
+        MergeShared = "merge-shared",
+        /// The kernel's end writes everything back: section 4.2's "easy way", Figure 6a.
+        FlushAll = "flush-all",
+    }
 }
 
 /// A message between nodes.

@@ -17,8 +17,8 @@ use tombolo_check::verify::mutants::{Mutant, TestEffort, catch, mutants};
 use tombolo_check::verify::{
     Budget, Case, Design, Observations, PLACEMENTS_OF_RANDOM, ProgressObserver, answers, compare, read_tests, verify,
 };
-use tombolo_design::elision::{Cpelide, TableKind};
-use tombolo_design::{Boundary, DesignConfig, Elision, design, list_designs};
+use tombolo_design::elision::Cpelide;
+use tombolo_design::{DesignConfig, Elision, design, list_designs};
 use tombolo_experiment::campaign::Watcher;
 use tombolo_protocol::catalogue::facts;
 
@@ -206,11 +206,9 @@ impl Arguments {
 
 /// Extracts the explorable part of a design.
 fn checked(design: &DesignConfig) -> Design {
-    let policy = match (&design.elision, &design.boundary) {
-        (Elision::Cpelide(Cpelide { table: TableKind::Cpelide, .. }), _) => BoundaryPolicy::Chiplet,
-        (Elision::Cpelide(Cpelide { table: TableKind::HomeAware, .. }), _) => BoundaryPolicy::HomeAware,
-        (Elision::Never(_), Boundary::EndThenLaunch(_)) => BoundaryPolicy::Never,
-        (Elision::Never(_), Boundary::AtLaunch(_)) => BoundaryPolicy::AtLaunch,
+    let policy = match design.elision {
+        Elision::Cpelide(Cpelide { table, .. }) => BoundaryPolicy::Table(table),
+        Elision::Never(_) => BoundaryPolicy::Release(design.boundary),
     };
     let explored =
         Design::new(&design.name, design.coherence.protocol(), design.options(), design.promises.strongest())

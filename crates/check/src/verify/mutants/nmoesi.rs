@@ -35,5 +35,5 @@ pub(super) fn row(rule: BrokenNmoesi) -> RuleInfo {
         BrokenNmoesi::GivenNotAwaited => &["MP.sys"],
         BrokenNmoesi::HolderNotRecorded => &["Atomics.gpu"],
     };
-    RuleInfo { protocols: super::NMOESI, own, write: WritePolicy::Through, remote: Remote::Memory, room: None }
+    RuleInfo { own, write: WritePolicy::Through, remote: Remote::Memory, room: None }
 }

@@ -1,9 +1,8 @@
 //! Text form of values in a file: a parser and a printer for each type in a configuration.
 
-use serde::{Serialize, Serializer};
+pub use crate::Clock;
+use crate::{Attojoules, Bytes, LineSize, Ps, Rate};
 use std::fmt;
-pub use tombolo_types::Clock;
-use tombolo_types::{Attojoules, Bytes, LineSize, Ps, Rate};
 
 /// A value in the form used by records and files; reading this form returns the same value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,17 +25,6 @@ impl fmt::Display for RecordValue {
             RecordValue::Flag(flag) => flag.fmt(f),
             RecordValue::Text(text) => text.fmt(f),
             RecordValue::List(words) => words.join(",").fmt(f),
-        }
-    }
-}
-
-impl Serialize for RecordValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            RecordValue::Number(number) => serializer.serialize_u64(*number),
-            RecordValue::Flag(flag) => serializer.serialize_bool(*flag),
-            RecordValue::Text(text) => serializer.serialize_str(text),
-            RecordValue::List(words) => words.serialize(serializer),
         }
     }
 }
@@ -141,15 +129,16 @@ pub struct Fraction {
     pub denominator: u32,
 }
 
-/// Declares a word chosen from a list: an enum whose variants are the available options.
+/// Declares a word chosen from a list: an enum whose variants are the available options. With `: Default`, the first
+/// option is the default.
 #[macro_export]
 macro_rules! choice {
-    ($(#[doc = $about:literal])* pub enum $Name:ident {
-        $( $(#[doc = $doc:literal])* $Variant:ident = $word:literal ),+ $(,)?
+    ($(#[doc = $about:literal])* pub enum $Name:ident $(: $Default:ident)? {
+        $( $(#[doc = $doc:literal])+ $Variant:ident = $word:literal ),+ $(,)?
     }) => {
         $(#[doc = $about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $Name { $( $(#[doc = $doc])* $Variant ),+ }
+        pub enum $Name { $( $(#[doc = $doc])+ $Variant ),+ }
 
         impl $Name {
             /// Every option, in the order used by the documentation.
@@ -159,7 +148,18 @@ macro_rules! choice {
             pub const fn word(self) -> &'static str {
                 match self { $($Name::$Variant => $word),+ }
             }
+
+            /// A one-line description for lists.
+            pub const fn about(self) -> &'static str {
+                match self { $($Name::$Variant => concat!($($doc),+).trim_ascii_start()),+ }
+            }
         }
+
+        $(impl $Default for $Name {
+            fn default() -> $Name {
+                $Name::ALL[0]
+            }
+        })?
 
         impl $crate::quantity::Quantity for $Name {
             const EXPECTED: &'static str = {
