@@ -6,7 +6,7 @@
 //! new figure or claim needs no Rust code.
 //!
 //! ```
-//! use tombolo_experiment::{Plan, ScaleChoice, reader::File};
+//! use tombolo_experiment::{ExperimentPlan, ScaleChoice, reader::File};
 //! let text = r#"
 //! id = "links"
 //! title = "HMG and NHCC over the bandwidth between GPUs"
@@ -38,7 +38,7 @@
 //! "#;
 //! let file = File { name: "links.toml".into(), text: text.into() };
 //! let spec = file.read()?;
-//! Plan::new(file, spec, ScaleChoice::Quick)?;
+//! ExperimentPlan::new(file, spec, ScaleChoice::Quick)?;
 //! # Ok::<(), tombolo_experiment::SpecError>(())
 //! ```
 //!
