@@ -130,8 +130,8 @@ impl PacketClass {
         self == PacketClass::All || self == class
     }
 
-    /// Classifies block messages. A request without data is a read, a message that carries bytes home is a write; a
-    /// message with bytes from a home or a peer is a fill, and a home's request or acknowledgment without bytes is an
+    /// Classifies block messages. A request without data is a read, a message that carries bytes home is a write. A
+    /// message with bytes from a home or a peer is a fill. A home's request or acknowledgment without bytes is an
     /// invalidation.
     fn of_blocks(told: &BlockMessage) -> PacketClass {
         match (told.class, told.grains > 0) {

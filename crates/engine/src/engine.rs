@@ -51,9 +51,9 @@ impl<P: Partition> Engine<P> {
     /// An engine at time zero. `home[c]` is the index in `partitions` of component `c`'s partition.
     ///
     /// # Panics
-    /// If there is no partition, or more than 2^16; if a component's home does not exist; if the lookahead describes a
-    /// different number of partitions; if there are several partitions and the lookahead is zero; or if the lookahead
-    /// is larger within groups than between groups.
+    /// If there is no partition, or more than 2^16. If a component's home does not exist. If the lookahead describes a
+    /// different number of partitions, is zero between several partitions, or is larger within groups than between
+    /// groups.
     pub fn new(partitions: Vec<P>, home: Vec<u16>, lookahead: Lookahead) -> Self {
         let count = partitions.len();
         assert!((1..=1 << 16).contains(&count), "an engine has 1 to 2^16 partitions, not {count}");

@@ -66,8 +66,8 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
     ///
     /// # Panics
     /// If `at` lies before now, for a component in the same partition, or before now plus the lookahead, for a
-    /// component in another partition; if `from` belongs to another partition, `to` to none, or `at` is [`Ps::NEVER`];
-    /// if `from` has sent 2^32 events.
+    /// component in another partition. If `from` belongs to another partition, `to` to none, or `at` is [`Ps::NEVER`].
+    /// If `from` has sent 2^32 events.
     #[inline(always)]
     pub fn send(&mut self, at: Ps, from: ComponentId, to: ComponentId, message: M) {
         *self.place(at, from, to) = message;

@@ -2,8 +2,8 @@
 //!
 //! | measure | counted in | bound |
 //! | --- | --- | --- |
-//! | share of pronouns and relatives ([`text::VAGUE`]) among words | sentences of 6 to 40 words | [`Bounds::vague_share`] |
-//! | share of sentences with more than 30 % of such words | the same sentences | [`Bounds::vague_sentences`] |
+//! | share of pronouns and relatives ([`text::VAGUE`]) among words | clauses of 6 to 40 words | [`Bounds::vague_share`] |
+//! | share of clauses with more than 30 % of such words | the same clauses | [`Bounds::vague_sentences`] |
 //! | longest sentence | all sentences | [`Bounds::longest`] |
 //! | words in a block of doc comments, mean | doc comments | [`Bounds::block_words`] |
 //! | type names with three or more definitions | sources without tests | [`Bounds::homonyms`] |
@@ -42,6 +42,8 @@ struct Bounds {
     documents: &'static [(&'static str, usize)],
 }
 
+/// Source for the shares: doc comments of stateright, nexosim and ripgrep have 5.5 to 6.6 % vague words, and 0.2 to 0.4 %
+/// vague clauses. Words a block: the mean before comments were rewritten for these bounds. Other bounds: assumed.
 const BOUNDS: Bounds = Bounds {
     vague_share: 0.08,
     vague_sentences: 0.01,
@@ -148,10 +150,10 @@ fn list(path: &Path) -> Result<(), String> {
     let tallies = sources.iter().map(|source| (source.name.clone(), source.comments()));
     let document = is_document.then(|| source::read(path).map(|text| Tally::of_document(&text))).transpose()?;
     for (name, tally) in tallies.chain(document.map(|tally| (path.display().to_string(), tally))) {
-        for sentence in tally.sentences.iter().filter(|sentence| sentence.is_vague() || sentence.words > BOUNDS.longest)
-        {
-            println!("{name}:{}: {}", sentence.line, sentence.text);
+        for clause in tally.clauses.iter().filter(|clause| clause.is_vague()) {
+            println!("{name}:{}: {}", clause.line, clause.text);
         }
+        tally.long_sentences(&name, BOUNDS.longest).iter().for_each(|fault| println!("{fault}"));
         all.add(&tally);
     }
     row("", &all);

@@ -13,13 +13,13 @@ pub(crate) const VAGUE: [&str; 23] = [
 ];
 /// Share of vague words above which a sentence is hard to read.
 pub(crate) const VAGUE_SENTENCE: f64 = 0.3;
-/// Words of sentences whose vague words count: shorter sentences are labels, longer sentences exceed their own bound.
+/// Words of clauses whose vague words count: shorter clauses are labels, longer clauses exceed the bound for sentences.
 const COUNTED: RangeInclusive<usize> = 6..=40;
 
-/// A word: letters, with code spans as part of it.
+/// A word: letters and code spans.
 static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Za-z_`]+").expect("the pattern is valid"));
 
-/// A sentence, or a part of one up to a colon or semicolon.
+/// A sentence, or a clause: the part of a sentence up to a colon or semicolon.
 pub(crate) struct Sentence {
     /// Line of the block that contains the sentence, from 1.
     pub(crate) line: usize,
@@ -50,7 +50,10 @@ impl Sentence {
 /// Sentences of a text and the counts over them.
 #[derive(Default)]
 pub(crate) struct Tally {
+    /// Sentences, whose length is bounded.
     pub(crate) sentences: Vec<Sentence>,
+    /// Clauses, whose vague words are counted.
+    pub(crate) clauses: Vec<Sentence>,
     /// Words of all text.
     pub(crate) words: usize,
     /// Blocks of doc comments.
@@ -75,7 +78,8 @@ impl Tally {
         for (offset, piece) in pieces(text) {
             let line = line + text[..offset].matches('\n').count();
             self.words += piece.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
-            self.sentences.extend(split(&piece).map(|sentence| Sentence::new(line, sentence)));
+            self.sentences.extend(split(&piece, &SENTENCE_END).map(|sentence| Sentence::new(line, sentence)));
+            self.clauses.extend(split(&piece, &CLAUSE_END).map(|clause| Sentence::new(line, clause)));
         }
     }
 
@@ -83,20 +87,22 @@ impl Tally {
     pub(crate) fn add(&mut self, other: &Tally) {
         self.words += other.words;
         self.blocks += other.blocks;
-        self.sentences.extend(other.sentences.iter().map(|sentence| Sentence { text: String::new(), ..*sentence }));
+        let counts = |sentence: &Sentence| Sentence { text: String::new(), ..*sentence };
+        self.sentences.extend(other.sentences.iter().map(counts));
+        self.clauses.extend(other.clauses.iter().map(counts));
     }
 
-    /// Share of vague words among all words of counted sentences.
+    /// Share of vague words among all words of counted clauses.
     pub(crate) fn vague_share(&self) -> f64 {
-        let counted = || self.sentences.iter().filter(|sentence| sentence.counts());
-        let words: usize = counted().map(|sentence| sentence.words).sum();
-        counted().map(|sentence| sentence.vague).sum::<usize>() as f64 / words.max(1) as f64
+        let counted = || self.clauses.iter().filter(|clause| clause.counts());
+        let words: usize = counted().map(|clause| clause.words).sum();
+        counted().map(|clause| clause.vague).sum::<usize>() as f64 / words.max(1) as f64
     }
 
-    /// Share of counted sentences whose vague words exceed [`VAGUE_SENTENCE`].
+    /// Share of counted clauses whose vague words exceed [`VAGUE_SENTENCE`].
     pub(crate) fn vague_sentences(&self) -> f64 {
-        let counted = self.sentences.iter().filter(|sentence| sentence.counts()).count();
-        self.sentences.iter().filter(|sentence| sentence.is_vague()).count() as f64 / counted.max(1) as f64
+        let counted = self.clauses.iter().filter(|clause| clause.counts()).count();
+        self.clauses.iter().filter(|clause| clause.is_vague()).count() as f64 / counted.max(1) as f64
     }
 
     /// Words of the longest sentence.
@@ -107,7 +113,8 @@ impl Tally {
     /// One line per sentence longer than `most` words.
     pub(crate) fn long_sentences(&self, name: &str, most: usize) -> Vec<String> {
         let long = self.sentences.iter().filter(|sentence| sentence.words > most);
-        long.map(|it| format!("{name}:{}: {} words, at most {most}: {}", it.line, it.words, it.text)).collect()
+        long.map(|Sentence { line, text, words, .. }| format!("{name}:{line}: {words} words, at most {most}: {text}"))
+            .collect()
     }
 
     /// One line per share above its bound.
@@ -164,13 +171,18 @@ fn close(open: &mut (usize, String), pieces: &mut Vec<(usize, String)>) {
     }
 }
 
-/// Splits a piece behind `.`, `:`, `;`, `!` or `?` where white space follows.
-fn split(piece: &str) -> impl Iterator<Item = &str> {
-    static END: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"[.:;!?][)\]\x22'*_]*[ \n\t]+").expect("the pattern is valid"));
-    let ends: Vec<usize> = END.find_iter(piece).map(|end| end.end()).chain([piece.len()]).collect();
+/// End of a sentence, with the white space that follows.
+static SENTENCE_END: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[.!?][)\]\x22'*_]*[ \n\t]+").expect("the pattern is valid"));
+/// End of a clause, with the white space that follows.
+static CLAUSE_END: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[.:;!?][)\]\x22'*_]*[ \n\t]+").expect("the pattern is valid"));
+
+/// Splits a piece behind each match for `end`.
+fn split<'a>(piece: &'a str, end: &Regex) -> impl Iterator<Item = &'a str> {
+    let ends: Vec<usize> = end.find_iter(piece).map(|end| end.end()).chain([piece.len()]).collect();
     let starts = [0].into_iter().chain(ends.clone());
-    starts.zip(ends).map(|(start, end)| piece[start..end].trim()).filter(|sentence| !sentence.is_empty())
+    starts.zip(ends).map(|(start, end)| piece[start..end].trim()).filter(|part| !part.is_empty())
 }
 
 #[cfg(test)]
@@ -211,5 +223,7 @@ mod tests {
         let long = Tally::of_document(&"word ".repeat(41));
         assert_eq!(long.long_sentences("x", 40).len(), 1);
         assert!(long.long_sentences("x", 41).is_empty());
+        let clauses = Tally::of_document(&format!("{}: {}", "word ".repeat(21).trim(), "word ".repeat(20)));
+        assert_eq!((clauses.clauses.len(), clauses.long_sentences("x", 40).len()), (2, 1), "a colon ends no sentence");
     }
 }

@@ -57,8 +57,8 @@ impl<'a, D: Contents> RunLinks<'a, D> {
         self.fabric.stats(gpu, way).or_else(by_itself).unwrap_or_default()
     }
 
-    /// Link records for a run that ended at `end`, in this order: both directions for each GPU's link and the host's
-    /// link, both directions for each leaf's uplink or for the shared medium, and the outgoing port for each module.
+    /// Link records for a run that ended at `end`. The order: both directions for each GPU's link and the host's link,
+    /// both directions for each leaf's uplink or for the shared medium, and the outgoing port for each module.
     pub(crate) fn records(&self, machine: &MachineConfig, modules: &[&dyn ModuleCounters], end: Ps) -> Vec<LinkRecord> {
         let of_run = |time: u64| if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 };
         let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {

@@ -345,9 +345,9 @@ impl Probe {
         })
     }
 
-    /// Maximum bandwidth in gigabytes per second that the machine description allows at this level: the L1s' ports with
-    /// a line per lookup, the L2s' slices or the crossbar's ports to them, the memories, the links' payload without
-    /// headers.
+    /// Maximum bandwidth in gigabytes per second that the machine description allows at this level. Limits are the L1s'
+    /// ports with a line per lookup, the L2s' slices or the crossbar's ports to them, the memories, and the links'
+    /// payload without headers.
     fn limit(&self, machine: &MachineConfig) -> Option<f64> {
         let (sms, modules) = (machine.topology.sms() as f64, machine.topology.modules() as f64);
         let rate = |rate: Rate| if rate.is_infinite() { f64::INFINITY } else { rate.0 as f64 };

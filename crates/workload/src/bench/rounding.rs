@@ -55,7 +55,7 @@ fn a_parameter_that_is_rounded_says_so() {
     assert!(small.iter().all(|(name, given)| adjusted(name, "1", given).is_empty()), "what fits is no note");
 }
 
-/// Workloads that use every count exactly as given, although several counts lead to equally large arrays: counts of
+/// Workloads that use every count exactly as given, although several counts lead to equally large arrays. Counts of
 /// comd are cells, arrays of euler3d end with a whole CTA, and im2col has equally many places in larger filters at
 /// fewer positions.
 const EXACT: [&str; 3] = ["comd", "euler3d", "im2col"];

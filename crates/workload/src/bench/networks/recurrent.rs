@@ -1,8 +1,8 @@
 //! Common parts for the recurrent layers: sizes, the products in a forward pass, element-wise kernels.
 //!
-//! The kernel order is cuDNN's (Appleyard et al., Optimizing Performance of Recurrent Neural Networks on GPUs, 2016): a
-//! product for the inputs of all time steps; then for each step a product with the previous step, added to the first,
-//! and a fused element-wise kernel. Weights are stored transposed, which makes outputs contiguous. A step's values are
+//! The kernel order is cuDNN's (Appleyard et al., Optimizing Performance of Recurrent Neural Networks on GPUs, 2016).
+//! First runs a product for the inputs of all time steps. Each step then has a product with the previous step, added to
+//! the first, and a fused element-wise kernel. Weights are stored transposed, which makes outputs contiguous. A step's values are
 //! stored sample by sample, with contiguous units.
 
 use super::gemm::{TILE_32X32, TILE_128X64};
