@@ -53,6 +53,18 @@ fn attack_shipped_designs(runs: u64) {
     }
 }
 
+/// A store published at once, then a page with a single remaining copy: the draw in which a poll on this copy waited for
+/// ever for a flag that the publication had left behind.
+#[test]
+fn a_flag_travels_with_a_store_published_at_the_watermark() {
+    const DRAW: u64 = 93_895;
+    let targets = ["gps", "gps-all-to-all"].map(|name| Target::new(&described(name)));
+    for report in attacked(&targets, DRAW..DRAW + 1, 1) {
+        assert!(report.verdict.holds(), "{}: {:?}", report.design, report.verdict);
+        assert_eq!(report.runs, 1, "{}", report.design);
+    }
+}
+
 #[test]
 fn messages_across_gpus_hold_where_gpu_homes_pass_them_on() {
     attack_gpu_homes(ACROSS_RUNS);

@@ -378,20 +378,6 @@ fn a_store_of_the_system_leaves_one_copy_that_all_use_from_afar() {
 }
 
 #[test]
-fn a_flag_published_at_the_watermark_is_known_to_the_copy_that_remains() {
-    // The flag's store reaches the watermark on its own and is published at once. GPU 0 then stores with system scope,
-    // and only its copy remains: later polls of GPU 1 read this copy.
-    let system = Order { semantics: Semantics::Relaxed, scope: Scope::Sys };
-    let mut ctas = vec![CtaBuilder::new(); 2 * GPUS as usize];
-    ctas[0] = CtaBuilder::new().warp(|warp| _ = warp.compute(5_000).store([0], Mask(2), system));
-    ctas[2] = CtaBuilder::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Gpu)).signal(0));
-    ctas[3] = CtaBuilder::new().warp(|warp| _ = warp.compute(20_000).wait_until(0, 0, Order::acquire(Scope::Gpu)));
-    let machine = apart(GPUS, &["publication.entries=2"]);
-    let record = simulate(&machine, "gps-all-to-all", &[], &over(PAGE, vec![ctas]));
-    assert_eq!((published(&record).collapses, record.sm["failed_polls"]), (1, 0));
-}
-
-#[test]
 fn who_loads_subscribes_where_nobody_does_by_default() {
     let reading = vec![CtaBuilder::new(), reads(0..PAGE), reads(0..PAGE), CtaBuilder::new()];
     let program = over(PAGE, vec![only(0, writes(0..PAGE)), reading]).with_launch_order(&[0, 1, 0, 1]);
