@@ -154,7 +154,7 @@ fn readers_are_sharers(core: u64, kernels: u64) {
 
 #[test]
 fn the_core_tests_keep_the_model_where_directories_track_all_that_their_l2_holds() {
-    directories_track_all(&["hmg", "hmg+back+downgrade"], 30, 80);
+    directories_track_all(&["nhcc+back", "hmg", "hmg+back+downgrade"], 30, 80);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn what_is_sent_behind_the_last_kernel_is_in_the_region() {
 
 #[test]
 fn who_has_ended_sends_while_others_run() {
-    // One GPU has four times as much work as the others; their copies end before its kernel part does.
+    // GPU 0 has four times the work: the remaining GPUs copy before GPU 0 completes its part in the kernel.
     let writing = |gpu: u64| {
         let rounds = if gpu == 0 { 4 } else { 1 };
         CtaBuilder::new()

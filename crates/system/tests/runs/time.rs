@@ -142,7 +142,7 @@ fn each_launch_has_the_counters_of_its_own_ctas() {
 #[test]
 fn each_gpu_has_its_own_transactions_and_time() {
     let mut ctas = vec![CtaBuilder::new(); 16];
-    // Modules 4 to 7 belong to GPU 1; one of them computes for a long time.
+    // Modules 4 to 7 belong to GPU 1. Module 5 computes for a long time.
     ctas[5] = CtaBuilder::new().warp(|warp| _ = warp.compute(20_000).read([0]));
     let program = DirectedProgram::new(vec![ctas]);
     let machine = machine(&[]);
