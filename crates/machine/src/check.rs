@@ -332,7 +332,7 @@ impl MachineConfig {
         self.memory_conflict(&self.dram, &DRAM_KEYS)
             .or_else(|| at_most(self.memory_cache.ways.into(), WAYS_LIMIT, "memory_cache.ways"))
             .or_else(|| at_most(self.memory_cache.bytes.0, LINES_LIMIT / modules * line, "memory_cache.bytes"))
-            // An SM's TLB is fully associative: its number of ways equals its number of entries.
+            // An SM's TLB is fully associative: as many ways as entries.
             .or_else(|| at_most(self.tlb.l1_entries.into(), WAYS_LIMIT, "tlb.l1_entries"))
             .or_else(|| at_most(self.tlb.l2_ways.into(), WAYS_LIMIT, "tlb.l2_ways"))
             .or_else(|| {

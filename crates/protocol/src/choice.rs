@@ -77,31 +77,31 @@ macro_rules! choices {
 }
 
 choices! { |options|
-    /// When an L2 forwards a store.
+    /// Time at which an L2 forwards a store.
     WriteBack: WritePolicy = options.write,
         "back" for WritePolicy::Back;
-    /// Which lines of an L2 a bulk invalidation drops.
+    /// L2 lines that a bulk invalidation drops.
     BulkInvalidation: BulkInvalidation = options.bulk, key "invalidate",
         "remote" for BulkInvalidation::Remote, "never" for BulkInvalidation::None;
-    /// Whether an L2 tells the home when it evicts the last clean line of a region.
+    /// Notice from an L2 to the home at the eviction of the last clean line in a region.
     Downgrade: bool = options.downgrade, key "downgrade",
         "downgrade" for true;
-    /// Whether L1 caches obey acquires as under HMG.
+    /// True if L1 caches obey acquires, like under HMG.
     L1Coherent: bool = options.l1_coherent, key "l1_coherent",
         "keep-l1" for false;
-    /// Where lines of other modules are read and written: at their home's memory, or in L2 caches.
+    /// Place for reads and writes to lines from other modules: the home's memory, or L2 caches.
     Remote: Remote = options.remote, key "remote",
         "cached" for Remote::Cached;
-    /// Which regions have entries in a directory.
+    /// Regions with entries in a directory.
     Tracks: Tracks = options.tracks,
         "track-all" for Tracks::All;
-    /// Whether an owner sends a block to the GPU or host that asked for it, past its home.
+    /// True if an owner sends a block directly to the requesting GPU or host, past the home.
     PeerTransfer: bool = options.nmoesi.peer_transfer, key "peer_transfer",
         "no-peers" for false;
-    /// Whether clean blocks leave without a word to their home.
+    /// True if clean blocks are evicted without a message to the home.
     SilentEviction: bool = options.nmoesi.silent_eviction, key "silent_eviction",
         "told-evictions" for false;
-    /// What becomes of what a kernel wrote: the next launch merges what GPUs share, or all is written back.
+    /// Treatment of bytes written by a kernel: the next launch merges blocks shared by GPUs, or all are written back.
     KernelEnd: KernelEnd = options.nmoesi.kernel_end, key "kernel_end",
         "flush-all" for KernelEnd::FlushAll;
 }

@@ -46,8 +46,7 @@ pub enum Evictions {
 pub struct Reductions {
     /// Forget copies that no remaining access can see. The search then merges states that differ only in such copies.
     pub forget: bool,
-    /// Execute a step immediately if it commutes with every possible earlier step. Other orders of these steps are not
-    /// explored.
+    /// Execute a step immediately if it commutes with every possible earlier step, without exploring alternative orders.
     pub eager: bool,
     /// Leave a request in the channel if delivery would only park it, and forward a read immediately. The request is
     /// delivered after the obstacle is gone.
