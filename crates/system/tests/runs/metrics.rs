@@ -1,4 +1,4 @@
-//! Compares the counter table with a real run's record: every recorded number needs an entry, and no entry may be
+//! Compares the table of metrics with a real run's record: every recorded number needs an entry, and no entry may be
 //! superfluous.
 
 use serde_json::Value;
@@ -69,9 +69,9 @@ fn records() -> [Value; 4] {
 fn the_table_names_each_number_of_a_record_and_nothing_else() {
     let mut found = BTreeSet::new();
     records().iter().for_each(|record| numbers("", record, &mut found));
-    let named: BTreeSet<String> = table().iter().map(|counter| counter.path.clone()).collect();
+    let named: BTreeSet<String> = table().iter().map(|metric| metric.path.clone()).collect();
     let missing: Vec<_> = found.difference(&named).collect();
     let stale: Vec<_> = named.difference(&found).collect();
     assert!(missing.is_empty() && stale.is_empty(), "without a name: {missing:?}; not recorded: {stale:?}");
-    assert!(found.iter().all(|path| find(path).is_some_and(|counter| counter.path == *path)));
+    assert!(found.iter().all(|path| find(path).is_some_and(|metric| metric.path == *path)));
 }
