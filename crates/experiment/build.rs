@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Crates whose sources decide the result of a run.
-const MODEL: [&str; 7] = ["types", "engine", "protocol", "workload", "machine", "model", "system"];
+const MODEL: [&str; 8] = ["types", "engine", "protocol", "workload", "machine", "metrics", "model", "system"];
 /// Sources in this crate that also decide results: how a program is recorded, placed and run, and the format in which
 /// results are stored.
 const OWN: [&str; 3] = ["workload.rs", "campaign.rs", "point_result.rs"];

@@ -17,7 +17,7 @@
 
 use serde_json::Value;
 use std::fmt;
-use tombolo_report::{bytes, count, counter};
+use tombolo_report::{bytes, count};
 use tombolo_system::stalls::{SMALLEST_SHOWN_SHARE, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice};
 
@@ -86,7 +86,7 @@ impl CounterChange {
 
 impl fmt::Display for CounterChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = counter::find(self.path).expect("counters behind classes are in the table");
+        let known = tombolo_metrics::find(self.path).expect("counters behind classes are in the table");
         let [from, to] = [self.from, self.to].map(|value| if known.unit == "B" { bytes(value) } else { count(value) });
         write!(f, "{} {from} -> {to}", known.name)
     }
@@ -293,7 +293,7 @@ mod tests {
         let classes: Vec<&str> = StallRecord::default().named().iter().map(|(class, _)| *class).collect();
         assert_eq!(CLASS_COUNTERS.iter().map(|behind| behind.class).collect::<Vec<_>>(), classes);
         for path in CLASS_COUNTERS.iter().flat_map(|behind| behind.causes.iter().chain(behind.measures)) {
-            assert!(counter::find(path).is_some(), "{path}");
+            assert!(tombolo_metrics::find(path).is_some(), "{path}");
         }
     }
 

@@ -2,14 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
-use tombolo_model::stats::{L2Stats, SmStats};
+use std::collections::{BTreeMap, BTreeSet};
 use tombolo_system::RunRecord;
 use tombolo_system::arrays::ArraysRecord;
-use tombolo_system::elision::ElisionRecord;
-use tombolo_system::host::{BlocksRecord, PhasesRecord};
 use tombolo_system::sharing::SharingRecord;
-use tombolo_system::stalls::StallRecord;
 
 /// Kind of work done for a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -75,39 +71,18 @@ impl Counter {
 /// Path prefix for values computed from the machine alone.
 pub(crate) const HARDWARE: &str = "hardware.";
 
-/// A list in a record whose members depend on the machine.
-struct MemberCounters {
-    path: &'static str,
-    /// Name patterns: the member's number appears between the two words.
-    names: &'static [(&'static str, &'static str)],
-    counters: &'static [&'static str],
-}
+/// Lists in a record whose members depend on the machine: path, and name patterns. The member's number appears between
+/// the two words.
+type MemberPatterns = (&'static str, &'static [(&'static str, &'static str)]);
 
-const MEMBERS: [MemberCounters; 5] = [
-    MemberCounters {
-        path: "links.",
-        names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
-        counters: &["bytes", "data_bytes", "utilization", "busy_s", "lanes", "lanes_turned"],
-    },
-    MemberCounters { path: "gpus.", names: &[("gpu", "")], counters: &["busy_s", "transactions", "link_bytes"] },
-    MemberCounters { path: "gpus.", names: &[("gpu", ".stalls")], counters: StallRecord::NAMES },
-    MemberCounters {
-        path: "modules.",
-        names: &[("module", "")],
-        counters: &[
-            "transactions",
-            "l1_loads",
-            "l1_load_hits",
-            "l2_loads",
-            "l2_hits",
-            "l2_remote_loads",
-            "dram_read_bytes",
-            "dram_write_bytes",
-            "sent_bytes",
-        ],
-    },
-    MemberCounters { path: "modules.", names: &[("module", ".stalls")], counters: StallRecord::NAMES },
+const MEMBERS: [MemberPatterns; 3] = [
+    ("links.", &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")]),
+    ("gpus.", &[("gpu", "")]),
+    ("modules.", &[("module", "")]),
 ];
+
+/// Records of a run that a sweep's point lacks: data on the host, and load latencies.
+const NOT_IN_POINTS: [&str; 2] = ["host.", "latency."];
 
 /// Record fields that are not counters: host data, notes for people, or histories.
 const NO_COUNTERS: [&str; 4] = ["host", "notes", "check", "local_ways"];
@@ -186,30 +161,43 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Counter>) {
     }
 }
 
-impl MemberCounters {
-    /// True if `path` is a counter of a member.
-    fn has(&self, path: &str) -> bool {
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let named = |member: &str| {
-            let inner = |(word, end): &(&str, &str)| member.strip_prefix(word)?.strip_suffix(end).map(is_number);
-            self.names.iter().any(|name| inner(name) == Some(true))
-        };
-        let parts = path.strip_prefix(self.path).and_then(|member| member.rsplit_once('.'));
-        parts.is_some_and(|(member, counter)| named(member) && self.counters.contains(&counter))
-    }
+/// Metrics in a point's record. Queues are not included: they need load latencies.
+fn metrics() -> impl Iterator<Item = &'static str> {
+    let paths = tombolo_metrics::table().iter().map(|metric| metric.path.as_str());
+    paths.filter(|path| !path.contains(".queued.") && !NOT_IN_POINTS.iter().any(|record| path.starts_with(record)))
+}
 
-    /// Returns every counter path, with N in place of a member's number.
-    fn paths(&self) -> impl Iterator<Item = String> {
-        let path = self.path;
-        let names = self.names.iter().flat_map(|name| self.counters.iter().map(move |counter| (name, counter)));
-        names.map(move |((word, end), counter)| format!("{path}{word}N{end}.{counter}"))
-    }
+/// Counters of the members in the list at `path`, for example `stalls.issue`.
+fn member_counters(path: &str) -> impl Iterator<Item = &'static str> {
+    metrics().filter_map(move |metric| metric.strip_prefix(path)?.strip_prefix("*."))
+}
+
+/// True if `path` is a counter of a list's member.
+fn is_member_counter(path: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    MEMBERS.iter().any(|(list, names)| {
+        let Some(member) = path.strip_prefix(list) else { return false };
+        let name = |counter| member.strip_suffix(counter)?.strip_suffix('.');
+        let is_named = |member: &str| {
+            let number = |(word, end): &(&str, &str)| member.strip_prefix(word)?.strip_suffix(end).map(is_number);
+            names.iter().any(|name| number(name) == Some(true))
+        };
+        member_counters(list).filter_map(name).any(is_named)
+    })
+}
+
+/// Returns every counter path of the lists' members, with N in place of a member's number.
+fn member_paths() -> impl Iterator<Item = String> {
+    MEMBERS.iter().flat_map(|(list, names)| {
+        let named = names.iter().flat_map(|name| member_counters(list).map(move |counter| (name, counter)));
+        named.map(move |((word, end), counter)| format!("{list}{word}N{end}.{counter}"))
+    })
 }
 
 /// Returns the pass for the counter `path`. The error lists all known paths; paths with links and GPUs have N in place
 /// of a number.
 pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
-    if MEMBERS.iter().any(|members| members.has(path)) {
+    if is_member_counter(path) {
         return Ok(Pass::Simulation);
     }
     let sharing = PointResult::Sharing(SharingRecord::default()).counters();
@@ -219,71 +207,12 @@ pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
             return Ok(pass);
         }
     }
-    let run: Vec<String> = run_paths().into_iter().chain(subscribers(MOST_SUBSCRIBERS)).collect();
+    let run: BTreeSet<String> = metrics().filter(|path| !path.contains('*')).map(str::to_owned).collect();
+    let run: Vec<String> = run.into_iter().chain(subscribers(MOST_SUBSCRIBERS)).collect();
     if run.iter().any(|known| known == path) {
         return Ok(Pass::Simulation);
     }
-    let of_members = MEMBERS.iter().flat_map(MemberCounters::paths);
-    Err(run.into_iter().chain(sharing.into_keys()).chain(arrays.into_keys()).chain(of_members).collect())
-}
-
-/// Returns the paths of all numbers in a run's record.
-fn run_paths() -> Vec<String> {
-    let named = |names: Vec<(&'static str, u64)>| names.into_iter().map(|(name, _)| (name.to_owned(), 0)).collect();
-    let record = RunRecord {
-        tombolo: String::new(),
-        machine: String::new(),
-        design: String::new(),
-        workload: String::new(),
-        scale: String::new(),
-        time_s: 0.0,
-        time: Default::default(),
-        cycles: 0,
-        kernel_launches: 0,
-        warp_instructions: 0,
-        memory_instructions: 0,
-        transactions: 0,
-        l1: Default::default(),
-        l2: Default::default(),
-        links: Vec::new(),
-        gpus: Vec::new(),
-        modules: Vec::new(),
-        utilization: Default::default(),
-        inter_gpu_bytes: 0,
-        dram: Default::default(),
-        memory_cache: Default::default(),
-        traffic_flits: Some(Default::default()),
-        elision: Some(ElisionRecord {
-            needed_flushes: Some(0),
-            needed_invalidations: Some(0),
-            elidable_flushes: Some(0),
-            elidable_invalidations: Some(0),
-            ..Default::default()
-        }),
-        iteration: Some(Default::default()),
-        paging: Some(Default::default()),
-        publication: Some(Default::default()),
-        copies: Some(Default::default()),
-        phases: Some(PhasesRecord { first_value_s: Some(0.0), last_value_s: Some(0.0), ..Default::default() }),
-        host_memory: Some(Default::default()),
-        blocks: Some(BlocksRecord::of_no_block()),
-        coherence: named(L2Stats::default().named().collect()),
-        stalls: Default::default(),
-        latency: None,
-        sampling: Some(Default::default()),
-        sm: named(SmStats::default().named().collect()),
-        ways: Default::default(),
-        local_ways: Vec::new(),
-        energy_pj: Default::default(),
-        digest: String::new(),
-        statistics_digest: String::new(),
-        kernels: Vec::new(),
-        check: None,
-        notes: Vec::new(),
-        host: Default::default(),
-    };
-    let counters = PointResult::Simulation(Box::new(record)).counters();
-    counters.into_iter().filter(|(_, counter)| counter.number().is_some()).map(|(path, _)| path).collect()
+    Err(run.into_iter().chain(sharing.into_keys()).chain(arrays.into_keys()).chain(member_paths()).collect())
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use crate::departure::Departure;
 use crate::dram::{AccessTiming, Dram, DramConfig, DramStats};
 use crate::group::GroupIndex;
 use crate::latency::{ModuleLatency, short};
-use crate::memory_cache::{MemoryCache, MemoryCacheConfig, MemoryCacheStats};
+use crate::memory_cache::{MemoryCache, MemoryCacheConfig};
 use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
+use tombolo_metrics::MemoryCacheRecord;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps};
 
 /// Shape of the memory in a module.
@@ -137,7 +138,7 @@ impl<D: Contents> Memory<D> {
     }
 
     /// Counters for the cache in front of the DRAM; zeros without a cache.
-    pub fn cache(&self) -> MemoryCacheStats {
+    pub fn cache(&self) -> MemoryCacheRecord {
         self.cache.as_ref().map(|cache| *cache.stats()).unwrap_or_default()
     }
 }

@@ -25,6 +25,7 @@ use crate::departure::Departure;
 use crate::dram::{AccessTiming, Dram};
 use crate::group::GroupIndex;
 use crate::memory::MemoryRead;
+use tombolo_metrics::MemoryCacheRecord;
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate, Serializer};
 
@@ -47,38 +48,6 @@ pub struct MemoryCacheConfig {
     pub write: WritePolicy,
 }
 
-/// Counters for a memory-side cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryCacheStats {
-    /// Reads.
-    pub reads: u64,
-    /// Reads that found their bytes.
-    pub read_hits: u64,
-    /// Reads that found their line in flight from DRAM.
-    pub merges: u64,
-    /// Reads with a DRAM fetch for their line, or for the rest of the line.
-    pub read_misses: u64,
-    /// Stores.
-    pub writes: u64,
-    /// Lines evicted, dirty or not.
-    pub evictions: u64,
-    /// Dirty lines written to DRAM.
-    pub write_backs: u64,
-}
-
-impl MemoryCacheStats {
-    /// Adds the counters from another cache.
-    pub fn merge(&mut self, other: &MemoryCacheStats) {
-        self.reads += other.reads;
-        self.read_hits += other.read_hits;
-        self.merges += other.merges;
-        self.read_misses += other.read_misses;
-        self.writes += other.writes;
-        self.evictions += other.evictions;
-        self.write_backs += other.write_backs;
-    }
-}
-
 /// State of a line in the cache: which bytes were stored here, and when the rest arrives from DRAM.
 #[derive(Clone, Copy, Debug, Default)]
 struct MemoryCacheLine {
@@ -96,7 +65,7 @@ pub struct MemoryCache {
     port: Serializer,
     /// Number of parts in the module's cache, counting this part.
     parts: u64,
-    stats: MemoryCacheStats,
+    stats: MemoryCacheRecord,
 }
 
 impl MemoryCache {
@@ -119,7 +88,7 @@ impl MemoryCache {
     fn part(config: MemoryCacheConfig, (sets, parts): (u32, u64), index: IndexFunction) -> MemoryCache {
         let shape = CacheConfig { sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed, index };
         let port = Serializer::new(Rate(config.rate.0 / parts));
-        MemoryCache { config, lines: Cache::new(shape), port, parts, stats: MemoryCacheStats::default() }
+        MemoryCache { config, lines: Cache::new(shape), port, parts, stats: MemoryCacheRecord::default() }
     }
 
     /// Installs a line, as if left by an earlier program. With write-through, no line is dirty.
@@ -134,11 +103,12 @@ impl MemoryCache {
         let alone = departs.time() + self.span(self.bytes(mask)) + self.config.hit_latency;
         let out = self.pass(now, departs, mask).after(self.config.hit_latency).time();
         let queued = out.saturating_sub(alone);
+        self.stats.accesses += 1;
         self.stats.reads += 1;
         let (timing, held) = (AccessTiming { issued: now, ready: out }, self.lines.lookup(line).copied());
         match held {
             Some(MemoryCacheLine { stored, arrival }) if stored.contains(mask) || arrival <= out => {
-                self.stats.read_hits += 1;
+                self.stats.hits += 1;
                 MemoryRead { done: out, queued }
             }
             Some(MemoryCacheLine { arrival, .. }) if arrival != Ps::NEVER => {
@@ -166,6 +136,7 @@ impl MemoryCache {
     pub fn write(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> Ps {
         let taken = self.pass(now, departs, mask).time();
         let timing = AccessTiming { issued: now, ready: taken };
+        self.stats.accesses += 1;
         self.stats.writes += 1;
         let placed = match self.lines.lookup(line) {
             Some(held) => {
@@ -181,7 +152,7 @@ impl MemoryCache {
     }
 
     /// Counters so far.
-    pub fn stats(&self) -> &MemoryCacheStats {
+    pub fn stats(&self) -> &MemoryCacheRecord {
         &self.stats
     }
 
@@ -203,7 +174,7 @@ impl MemoryCache {
 
     /// Reads bytes in a line from DRAM; returns the arrival time, and the wait for earlier accesses.
     fn read_dram(&mut self, timing: AccessTiming, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
-        self.stats.read_misses += 1;
+        self.stats.misses += 1;
         let (done, behind) = dram.read_behind(timing, line, self.bytes(mask));
         (done + self.config.miss_latency, behind)
     }
@@ -288,7 +259,7 @@ mod tests {
         let (mut cache, mut dram) = (cache(), dram());
         assert_eq!(read(&mut cache, Ps::ZERO, Line(1), &mut dram), Ps::from_ns(1 + 5 + 30 + 7));
         assert_eq!(read(&mut cache, Ps::from_ns(100), Line(1), &mut dram), Ps::from_ns(106));
-        assert_eq!((dram.stats().reads, cache.stats().read_hits, cache.stats().read_misses), (1, 1, 1));
+        assert_eq!((dram.stats().reads, cache.stats().hits, cache.stats().misses), (1, 1, 1));
     }
 
     #[test]
@@ -350,7 +321,7 @@ mod tests {
         let (mut cache, mut dram) = (cache(), dram());
         let arrival = read(&mut cache, Ps::ZERO, Line(1), &mut dram);
         assert_eq!(read(&mut cache, Ps::from_ns(2), Line(1), &mut dram), arrival);
-        assert_eq!((dram.stats().reads, cache.stats().merges, cache.stats().read_hits), (1, 1, 0));
+        assert_eq!((dram.stats().reads, cache.stats().merges, cache.stats().hits), (1, 1, 0));
         assert_eq!(read(&mut cache, arrival, Line(1), &mut dram), arrival + Ps::from_ns(6), "then it hits");
     }
 
@@ -359,7 +330,7 @@ mod tests {
         let (mut cache, mut dram) = (cache(), dram());
         HALVES.into_iter().for_each(|half| _ = write_part(&mut cache, Ps::ZERO, (Line(1), half), &mut dram));
         assert_eq!(read(&mut cache, Ps::from_ns(100), Line(1), &mut dram), Ps::from_ns(106));
-        assert_eq!((dram.stats().reads, cache.stats().writes, cache.stats().read_hits), (0, 2, 1));
+        assert_eq!((dram.stats().reads, cache.stats().writes, cache.stats().hits), (0, 2, 1));
     }
 
     #[test]
@@ -369,7 +340,7 @@ mod tests {
         let stored = cache.read(Ps::ZERO, Departure::at(Ps::ZERO), (Line(1), HALVES[0]), &mut dram).done;
         assert_eq!((stored, dram.stats().reads), (Ps::from_ns(1 + 5), 0), "stored bytes are there");
         read(&mut cache, Ps::from_ns(100), Line(1), &mut dram);
-        assert_eq!((dram.stats().read_bytes, cache.stats().read_misses), (64, 1));
+        assert_eq!((dram.stats().read_bytes, cache.stats().misses), (64, 1));
         [Line(2), Line(3)].into_iter().for_each(|line| _ = read(&mut cache, Ps::from_ns(200), line, &mut dram));
         assert_eq!((dram.stats().write_bytes, cache.stats().write_backs), (64, 1), "only stored bytes are dirty");
     }

@@ -6,13 +6,11 @@
 //!   output for a terminal. [`figures`]: figures as SVG, CSV and source for LaTeX. `drawing`: the charts for pages and
 //!   papers.
 //! - [`evidence`]: runs, ranges and remarks behind the numbers in a figure.
-//! - [`counter`]: names, units and meanings of the counters in a run record.
 //!
 //! Not rendered: the start and end of each kernel.
 //!
 //! Read [`document`] next.
 
-pub mod counter;
 pub mod document;
 mod drawing;
 pub mod evidence;

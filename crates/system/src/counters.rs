@@ -1,6 +1,7 @@
 //! A module's counters at the end of a run, independent from the types for protocol and line contents. The code that
 //! builds records from these counters is compiled once instead of once per protocol.
 
+use tombolo_metrics::MemoryCacheRecord;
 use tombolo_model::activity::{Activity, Sample};
 use tombolo_model::block::BlockStats;
 use tombolo_model::context::SmShared;
@@ -11,7 +12,6 @@ use tombolo_model::crossbar::SmPort;
 use tombolo_model::dram::DramStats;
 use tombolo_model::kernel_stats::KernelStats;
 use tombolo_model::l2_backend::{L2Design, L2Slice};
-use tombolo_model::memory_cache::MemoryCacheStats;
 use tombolo_model::module::Module;
 use tombolo_model::port::Port;
 use tombolo_model::publisher::PublicationStats;
@@ -46,7 +46,7 @@ pub(crate) struct SliceCounters {
 pub(crate) struct MemoryCounters {
     pub(crate) traffic: Traffic,
     /// Counters for each memory-side cache.
-    pub(crate) caches: Vec<MemoryCacheStats>,
+    pub(crate) caches: Vec<MemoryCacheRecord>,
     /// Time during which each channel was in use.
     pub(crate) channels: Vec<Ps>,
 }

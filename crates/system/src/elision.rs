@@ -9,12 +9,13 @@ use crate::placement::place_beside;
 use crate::run::{RunError, RunSpec};
 use crate::survey::survey;
 use crate::uses::{KernelUses, UseFinder};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_design::elision::{Cpelide, ElisionChoice};
 use tombolo_design::scheduling::MachineShape;
 use tombolo_design::{Elision, ModelInput};
+pub use tombolo_metrics::ElisionRecord;
 use tombolo_model::boundaries::{
     Boundaries, BoundariesConfig, BoundaryLogEntry, BoundaryPosition, LabelSource, UnlabelledProgram,
 };
@@ -27,41 +28,6 @@ use tombolo_protocol::elision::{
 use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{LineSize, ModuleId};
-
-/// Boundary operations in a run, summed over modules.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ElisionRecord {
-    /// Kind of kernel labels; `none` if no table reads labels.
-    pub labels: String,
-    /// Extent of an operation.
-    pub operations: String,
-    /// Knowledge that the table keeps; `none` without a table.
-    pub table: String,
-    /// Launches, and the program's end.
-    pub boundaries: u64,
-    /// Flushes of single L2s, including flushes for the host and at the end.
-    pub flushes: u64,
-    /// Invalidations of single L2s.
-    pub invalidations: u64,
-    /// Flushes saved against a baseline that flushes each module at each boundary.
-    pub elided_flushes: u64,
-    /// Invalidations saved against a baseline that invalidates each module at each launch.
-    pub elided_invalidations: u64,
-    /// Flushes that an oracle would have performed; null if a kernel touches lines outside every array.
-    pub needed_flushes: Option<u64>,
-    /// Invalidations that an oracle would have performed; null in the same case.
-    pub needed_invalidations: Option<u64>,
-    /// Flushes that an oracle would have elided.
-    pub elidable_flushes: Option<u64>,
-    /// Invalidations that an oracle would have elided.
-    pub elidable_invalidations: Option<u64>,
-    /// Dirty lines that boundary operations wrote to memory.
-    pub flushed_lines: u64,
-    /// Lines that boundary operations dropped.
-    pub dropped_lines: u64,
-    /// Maximum number of table rows in use.
-    pub rows_peak: u64,
-}
 
 /// A single boundary.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,20 +3,20 @@
 use crate::counters::ModuleCounters;
 use crate::elision::{BoundaryLogReader, BoundaryRecord, ElisionRecord, ProgramUses};
 use crate::energy::{ActivityCounts, Energy};
-use crate::host::{BlocksRecord, PhasesRecord};
-use crate::latency::LatencyRecord;
+use crate::host::{blocks, phases};
+use crate::latency;
 use crate::launches;
 use crate::links::RunLinks;
-use crate::paging::{CopiesRecord, PagingRecord};
+use crate::paging::{CopiesRecord, copies, paging};
 use crate::partition::{MachinePart, hub};
-use crate::publication::PublicationRecord;
+use crate::publication::publication;
 use crate::record::{
     DramRecord, GpuRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
 use crate::run::{RunError, RunSpec};
 use crate::stalls::{QueueRecord, QueuedRecord, StallRecord, WarpSlots};
 use crate::timeline::{ModuleTrack, Timeline};
-use crate::utilization::{BusyTimes, UtilizationRecord};
+use crate::utilization::{BusyTimes, utilization};
 use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
@@ -92,10 +92,10 @@ impl EndedRun<'_> {
         for module in &modules {
             module.sms().iter().for_each(|one| sm.merge(one.stats));
             l2.merge(&module.l2_stats());
-            dram.add(&module.dram());
+            dram.merge(&module.dram().record());
             let memory = module.memory();
             traffic.merge(memory.traffic);
-            memory.caches.into_iter().for_each(|stats| memory_cache.add(stats));
+            memory.caches.iter().for_each(|stats| memory_cache.merge(stats));
         }
         let (processor, sharing) = (beside.processor, self.spec.design.placement.sharing());
         let end = processor.ended();
@@ -133,11 +133,11 @@ impl EndedRun<'_> {
             },
             energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links),
             stalls: gpus.iter().fold(StallRecord::default(), |sum, gpu| sum.and(&gpu.stalls)),
-            latency: self.follows.then(|| LatencyRecord::new(&latencies)),
+            latency: self.follows.then(|| latency::record(&latencies)),
             gpus,
             modules: launches::modules(&slots),
             links,
-            utilization: UtilizationRecord::new(&busy, end),
+            utilization: utilization(&busy, end),
             inter_gpu_bytes,
             dram,
             memory_cache,
@@ -145,16 +145,12 @@ impl EndedRun<'_> {
             iteration: None,
             sampling: None,
             elision: None,
-            paging: sharing.moves().then(|| PagingRecord::new(self.machine, &beside.driver.stats)),
+            paging: sharing.moves().then(|| paging(self.machine, &beside.driver.stats)),
             copies: self.copies(all, processor),
-            publication: PublicationRecord::new(self.machine, &modules, beside.driver),
-            phases: cpu.map(|cpu| PhasesRecord::new(processor, &modules, cpu.done())),
-            host_memory: host.map(|host| {
-                let mut memory = DramRecord::default();
-                memory.add(&host.dram());
-                memory
-            }),
-            blocks: BlocksRecord::new(self.machine, all),
+            publication: publication(self.machine, &modules, beside.driver),
+            phases: cpu.map(|cpu| phases(processor, &modules, cpu.done())),
+            host_memory: host.map(|host| host.dram().record()),
+            blocks: blocks(self.machine, all),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -194,12 +190,12 @@ impl EndedRun<'_> {
 
     /// Copy statistics, for a design that copies.
     fn copies(&self, modules: &[&dyn ModuleCounters], processor: &CommandProcessor) -> Option<CopiesRecord> {
-        let copies = match self.spec.design.placement.sharing().movement {
+        let copied = match self.spec.design.placement.sharing().movement {
             Movement::Copies { .. } | Movement::Hints { .. } | Movement::HostCopies(_) => true,
             Movement::Placed | Movement::Faults | Movement::LatestWriter | Movement::Published { .. } => false,
         };
         let engines = modules.iter().map(|module| &module.copy_engine().stats);
-        copies.then(|| CopiesRecord::new(engines, processor.around_commands()))
+        copied.then(|| copies(engines, processor.around_commands()))
     }
 
     /// Traffic in flits, for a machine with memory-side caches.
@@ -274,7 +270,7 @@ impl EndedRun<'_> {
             module_links: Bytes(module_links),
             gpu_links: Bytes(gpu_links),
         };
-        Energy::of(&moved, &self.machine.energy)
+        moved.energy(&self.machine.energy)
     }
 
     fn deadlock(&self, beside: &HubView<'_>, modules: &[&dyn ModuleCounters]) -> RunError {

@@ -14,6 +14,7 @@
 //! Not counted: leakage, arithmetic, registers, translation, directories, and store acknowledgments inside a module.
 
 use tombolo_machine::machine::EnergyConfig;
+pub use tombolo_metrics::Energy;
 use tombolo_model::traffic::Traffic;
 use tombolo_types::{Attojoules, Bytes};
 
@@ -42,33 +43,10 @@ pub struct ActivityCounts {
     pub gpu_links: Bytes,
 }
 
-/// Picojoules by component.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub struct Energy {
-    /// L1 instruction caches.
-    pub l1i: f64,
-    /// L1 data caches.
-    pub l1: f64,
-    /// Scratchpads.
-    pub scratchpad: f64,
-    /// L2 caches.
-    pub l2: f64,
-    /// Memory-side caches.
-    pub l3: f64,
-    /// Crossbars: between SMs and L2 slices, and between slices and memory.
-    pub crossbar: f64,
-    /// Memories.
-    pub dram: f64,
-    /// Links between modules.
-    pub module_links: f64,
-    /// Links between GPUs.
-    pub gpu_links: f64,
-}
-
-impl Energy {
-    /// Energy for the activity in `moved`, with the energies per access in `each`.
-    pub fn of(moved: &ActivityCounts, each: &EnergyConfig) -> Energy {
+impl ActivityCounts {
+    /// Energy for this activity, with the energies per access in `each`.
+    pub fn energy(&self, each: &EnergyConfig) -> Energy {
+        let moved = self;
         let bits = |bytes: Bytes, per_bit: Attojoules| per_bit.picojoules_of(bytes.0 * 8);
         let Traffic { l1_l2, l2_l3 } = moved.traffic;
         let fetches = f64::from(each.l1i_instructions_per_fetch);
@@ -84,12 +62,6 @@ impl Energy {
             gpu_links: bits(moved.gpu_links, each.gpu_link_per_bit),
         }
     }
-
-    /// Sum over all components.
-    pub fn total(&self) -> f64 {
-        let Energy { l1i, l1, scratchpad, l2, l3, crossbar, dram, module_links, gpu_links } = *self;
-        l1i + l1 + scratchpad + l2 + l3 + crossbar + dram + module_links + gpu_links
-    }
 }
 
 #[cfg(test)]
@@ -102,8 +74,7 @@ mod tests {
 
     #[test]
     fn a_byte_between_gpus_costs_eighty_picojoules() {
-        let energy =
-            Energy::of(&ActivityCounts { gpu_links: Bytes(1), ..ActivityCounts::default() }, &energies("hmg-4x4"));
+        let energy = ActivityCounts { gpu_links: Bytes(1), ..ActivityCounts::default() }.energy(&energies("hmg-4x4"));
         assert_eq!(energy, Energy { gpu_links: 80.0, ..Energy::default() });
     }
 
@@ -123,7 +94,7 @@ mod tests {
             dram,
             ..ActivityCounts::default()
         };
-        let energy = Energy::of(&moved, &energies("hmg-4x4"));
+        let energy = moved.energy(&energies("hmg-4x4"));
         assert_eq!(energy, Energy { l1: 5990.4, l2: 15_851.52, dram: 4014.08, ..Energy::default() });
         assert_eq!(energy.total(), 5990.4 + 15_851.52 + 4014.08);
     }

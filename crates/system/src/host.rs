@@ -2,83 +2,15 @@
 
 use crate::counters::ModuleCounters;
 use crate::time::{Span, union};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_machine::MachineConfig;
+pub use tombolo_metrics::{BlocksRecord, PhasesRecord};
 use tombolo_model::block::BlockStats;
 use tombolo_model::command_processor::{CommandProcessor, DriverOperation, TimeRange};
 use tombolo_model::cpu::{HostRun, HostWork};
 use tombolo_model::packet_size::PacketSizes;
-use tombolo_protocol::client_home::{MessageClass, Nodes};
-use tombolo_protocol::nmoesi::Nmoesi;
+use tombolo_protocol::client_home::MessageClass;
 use tombolo_types::Ps;
-
-/// Run time with a coherent host, in seconds: eight parts that add up to `whole_s`. If several activities overlap, the
-/// first in field order from `kernels_s` on counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PhasesRecord {
-    /// Time while CTAs ran, or while their stores were not yet accepted.
-    pub kernels_s: f64,
-    /// Remaining time for synchronisation at kernel boundaries: conditions awaited by a launch, and releases after a
-    /// kernel, at the program's end or before host work.
-    pub synchronisation_s: f64,
-    /// Remaining time while copies to GPUs ran before a kernel.
-    pub copies_in_s: f64,
-    /// Remaining time while copies ran after kernels, or before the host read.
-    pub copies_out_s: f64,
-    /// Remaining time while the host set up arrays, before the first command.
-    pub host_setup_s: f64,
-    /// Remaining time while the host worked between commands.
-    pub host_between_s: f64,
-    /// Remaining time while the host read results.
-    pub host_results_s: f64,
-    /// The rest: launch latencies.
-    pub launches_s: f64,
-    /// From the program's start to the last command's end.
-    pub whole_s: f64,
-    /// From the end of the last CTA to the first value that the host loads afterwards; null if the host loads none.
-    pub first_value_s: Option<f64>,
-    /// From the end of the last CTA to the end of the last host work with a load; null if the host loads nothing.
-    pub last_value_s: Option<f64>,
-    /// Bytes that L2 slices wrote back for a release after the last CTA: UMH's final flush. Merged blocks are not
-    /// included.
-    pub final_flush_bytes: u64,
-    /// Bytes copied to the host.
-    pub copied_back_bytes: u64,
-}
-
-/// Statistics for cached blocks of host memory, summed over the GPUs and the host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct BlocksRecord {
-    /// Requests from clients to homes: for a block, or for exclusive ownership.
-    pub asked: u64,
-    /// Blocks fetched into a GPU's memory.
-    pub fetched: u64,
-    /// Lines used by SMs in fetched blocks, counted once per fetch.
-    pub used_lines: u64,
-    /// Blocks supplied by another GPU or the host's cache instead of the home.
-    pub from_peers: u64,
-    /// Blocks evicted to make room.
-    pub evicted: u64,
-    /// Blocks merged for a release or a launch.
-    pub merged: u64,
-    /// Requests that waited at a home for an earlier transaction on their block.
-    pub home_waits: u64,
-    /// Data bytes sent from clients to homes.
-    pub written_back_bytes: u64,
-    /// Messages without data.
-    pub control_messages: u64,
-    /// Bytes in such control messages between GPUs, or between GPUs and the host.
-    pub control_bytes: u64,
-    /// Data bytes between GPUs, or between GPUs and the host.
-    pub data_bytes: u64,
-    /// Blocks requested by at least one GPU.
-    pub wanted: u64,
-    /// GPUs that requested a block, summed over these blocks.
-    pub wanting: u64,
-    /// Blocks in the GPUs by state, at the end of the run.
-    pub states: BTreeMap<String, u64>,
-}
 
 /// Spans with running CTAs for each launch, and spans with synchronisation at the launch's boundaries: from the
 /// launch's start to the first CTA, and from the last CTA to the launch's end.
@@ -96,94 +28,83 @@ fn kernels(processor: &CommandProcessor, modules: &[&dyn ModuleCounters]) -> (Ve
     (running, boundaries)
 }
 
-impl PhasesRecord {
-    /// Record for a run that has ended; `runs` lists the work that the host's core performed.
-    pub(crate) fn new(processor: &CommandProcessor, modules: &[&dyn ModuleCounters], runs: &[HostRun]) -> PhasesRecord {
-        let span = |ran: &TimeRange| Span { start: ran.start, end: ran.end };
-        let (running, mut boundaries) = kernels(processor, modules);
-        boundaries.extend(processor.host_releases().iter().chain(processor.final_releases()).map(span));
-        let last_cta = running.iter().map(|span| span.end).max().unwrap_or_default();
-        let copied = |awaited: [DriverOperation; 2]| {
-            let waits = processor.around_commands().iter().filter(move |wait| awaited.contains(&wait.operation));
-            waits.map(|wait| span(&wait.time)).collect::<Vec<Span>>()
-        };
-        let inward = copied([DriverOperation::FromHost, DriverOperation::Pages]);
-        let outward = copied([DriverOperation::ToHost, DriverOperation::Behind]);
-        let of = |wanted: fn(HostWork) -> bool| {
-            let each = processor.core().iter().zip(runs).filter(|(_, run)| wanted(run.work));
-            each.map(|(stretch, _)| span(stretch)).collect::<Vec<Span>>()
-        };
-        let setup = of(|work| work == HostWork::Setup);
-        let between = of(|work| matches!(work, HostWork::Phase(_)));
-        let results = of(|work| work == HostWork::Results);
-        let (mut spans, mut covered) = (Vec::new(), Ps::ZERO);
-        let parts = [running, boundaries, inward, outward, setup, between, results].map(|more| {
-            spans.extend(more);
-            let earlier = std::mem::replace(&mut covered, union(&mut spans));
-            (covered - earlier).seconds()
-        });
-        let [kernels_s, synchronisation_s, copies_in_s, copies_out_s, host_setup_s, host_between_s, host_results_s] =
-            parts;
-        // Results may be read while the host still works, before the program ends.
-        let reads = || runs.iter().filter(|run| run.start >= last_cta && run.first_load.is_some());
-        let since = |at: Ps| at.saturating_sub(last_cta).seconds();
-        PhasesRecord {
-            kernels_s,
-            synchronisation_s,
-            copies_in_s,
-            copies_out_s,
-            host_setup_s,
-            host_between_s,
-            host_results_s,
-            launches_s: (processor.ended() - covered).seconds(),
-            whole_s: processor.ended().seconds(),
-            first_value_s: reads().next().and_then(|run| run.first_load).map(since),
-            last_value_s: reads().next_back().map(|run| since(run.end)),
-            final_flush_bytes: modules.iter().map(|module| module.controller().flushed(last_cta)).sum(),
-            copied_back_bytes: modules.iter().map(|module| module.copy_engine().stats.bytes).sum(),
-        }
+/// Record for a run that has ended; `runs` lists the work that the host's core performed.
+pub(crate) fn phases(processor: &CommandProcessor, modules: &[&dyn ModuleCounters], runs: &[HostRun]) -> PhasesRecord {
+    let span = |ran: &TimeRange| Span { start: ran.start, end: ran.end };
+    let (running, mut boundaries) = kernels(processor, modules);
+    boundaries.extend(processor.host_releases().iter().chain(processor.final_releases()).map(span));
+    let last_cta = running.iter().map(|span| span.end).max().unwrap_or_default();
+    let copied = |awaited: [DriverOperation; 2]| {
+        let waits = processor.around_commands().iter().filter(move |wait| awaited.contains(&wait.operation));
+        waits.map(|wait| span(&wait.time)).collect::<Vec<Span>>()
+    };
+    let inward = copied([DriverOperation::FromHost, DriverOperation::Pages]);
+    let outward = copied([DriverOperation::ToHost, DriverOperation::Behind]);
+    let of = |wanted: fn(HostWork) -> bool| {
+        let each = processor.core().iter().zip(runs).filter(|(_, run)| wanted(run.work));
+        each.map(|(stretch, _)| span(stretch)).collect::<Vec<Span>>()
+    };
+    let setup = of(|work| work == HostWork::Setup);
+    let between = of(|work| matches!(work, HostWork::Phase(_)));
+    let results = of(|work| work == HostWork::Results);
+    let (mut spans, mut covered) = (Vec::new(), Ps::ZERO);
+    let parts = [running, boundaries, inward, outward, setup, between, results].map(|more| {
+        spans.extend(more);
+        let earlier = std::mem::replace(&mut covered, union(&mut spans));
+        (covered - earlier).seconds()
+    });
+    let [kernels_s, synchronisation_s, copies_in_s, copies_out_s, host_setup_s, host_between_s, host_results_s] = parts;
+    // Results may be read while the host still works, before the program ends.
+    let reads = || runs.iter().filter(|run| run.start >= last_cta && run.first_load.is_some());
+    let since = |at: Ps| at.saturating_sub(last_cta).seconds();
+    PhasesRecord {
+        kernels_s,
+        synchronisation_s,
+        copies_in_s,
+        copies_out_s,
+        host_setup_s,
+        host_between_s,
+        host_results_s,
+        launches_s: (processor.ended() - covered).seconds(),
+        whole_s: processor.ended().seconds(),
+        first_value_s: reads().next().and_then(|run| run.first_load).map(since),
+        last_value_s: reads().next_back().map(|run| since(run.end)),
+        final_flush_bytes: modules.iter().map(|module| module.controller().flushed(last_cta)).sum(),
+        copied_back_bytes: modules.iter().map(|module| module.copy_engine().stats.bytes).sum(),
     }
 }
 
-impl BlocksRecord {
-    /// Zero in every count, with every state's name.
-    pub fn of_no_block() -> BlocksRecord {
-        let states = Nmoesi::<false>::STATES.iter().map(|state| (state.to_string(), 0)).collect();
-        BlocksRecord { states, ..BlocksRecord::default() }
-    }
-
-    /// Sums over modules with block-based slices; `None` if the slices track lines.
-    pub(crate) fn new(machine: &MachineConfig, modules: &[&dyn ModuleCounters]) -> Option<BlocksRecord> {
-        let mut sum = BlockStats::default();
-        let mut states: BTreeMap<String, u64> = BTreeMap::new();
-        for module in modules {
-            for slice in module.slices() {
-                let (stats, held) = slice.blocks?;
-                sum.merge(&stats);
-                if module.cpu().is_none() {
-                    held.into_iter().for_each(|(state, count)| *states.entry(state).or_default() += count);
-                }
+/// Sums over modules with block-based slices; `None` if the slices track lines.
+pub(crate) fn blocks(machine: &MachineConfig, modules: &[&dyn ModuleCounters]) -> Option<BlocksRecord> {
+    let mut sum = BlockStats::default();
+    let mut states: BTreeMap<String, u64> = BTreeMap::new();
+    for module in modules {
+        for slice in module.slices() {
+            let (stats, held) = slice.blocks?;
+            sum.merge(&stats);
+            if module.cpu().is_none() {
+                held.into_iter().for_each(|(state, count)| *states.entry(state).or_default() += count);
             }
         }
-        let classes = [MessageClass::Request, MessageClass::Down, MessageClass::Answer, MessageClass::Peer]
-            .map(|class| sum.class(class));
-        let [(_, requested), _, (_, answered), (from_peers, _)] = classes;
-        let (empty_between, data_bytes) = sum.between();
-        Some(BlocksRecord {
-            asked: sum.requests,
-            fetched: sum.fills,
-            used_lines: sum.used_lines,
-            from_peers,
-            evicted: sum.evicted,
-            merged: sum.merged,
-            home_waits: sum.home_waits,
-            written_back_bytes: requested + answered,
-            control_messages: sum.empty(),
-            control_bytes: empty_between * PacketSizes::new(machine).control().0,
-            data_bytes,
-            wanted: sum.requested_blocks,
-            wanting: sum.requesting_gpus,
-            states,
-        })
     }
+    let classes = [MessageClass::Request, MessageClass::Down, MessageClass::Answer, MessageClass::Peer]
+        .map(|class| sum.class(class));
+    let [(_, requested), _, (_, answered), (from_peers, _)] = classes;
+    let (empty_between, data_bytes) = sum.between();
+    Some(BlocksRecord {
+        asked: sum.requests,
+        fetched: sum.fills,
+        used_lines: sum.used_lines,
+        from_peers,
+        evicted: sum.evicted,
+        merged: sum.merged,
+        home_waits: sum.home_waits,
+        written_back_bytes: requested + answered,
+        control_messages: sum.empty(),
+        control_bytes: empty_between * PacketSizes::new(machine).control().0,
+        data_bytes,
+        wanted: sum.requested_blocks,
+        wanting: sum.requesting_gpus,
+        states,
+    })
 }

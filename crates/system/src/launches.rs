@@ -31,7 +31,7 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     if let (Some(opened), Some(ended)) = (opened, ended) {
         split.region = split.region.max(ended.saturating_sub(opened));
     }
-    TimeRecord::new(&split, whole)
+    split.record(whole)
 }
 
 /// Builds a record for each launch, in launch order.

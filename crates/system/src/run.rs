@@ -6,7 +6,7 @@ use crate::elision::{self, BoundaryRecord, ProgramUses};
 use crate::ended::EndedRun;
 use crate::fit;
 use crate::hints;
-use crate::iteration::IterationRecord;
+use crate::iteration;
 use crate::labels::LabelError;
 use crate::links;
 use crate::partition::{self, Hub, MachinePart, join, layout};
@@ -425,7 +425,7 @@ impl<D: Contents> Simulation<'_, D> {
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
         let processor = &partition::hub(&parts).command_processor;
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, processor)).unzip();
-        let iteration = first_iteration.and_then(|last| IterationRecord::new(&*spec.program, last, &record));
+        let iteration = first_iteration.and_then(|last| iteration::iteration(&*spec.program, last, &record));
         let record = RunRecord { elision, iteration, notes, ..record };
         Ok(RunOutput { record, timeline, boundaries: boundaries.unwrap_or_default() })
     }

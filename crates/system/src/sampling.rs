@@ -23,10 +23,10 @@ pub use demand::KernelDemands;
 use estimate::{Estimate, LaunchTimes};
 use plan::{Population, Refusal, SamplingPlan};
 use reduced_program::ReducedProgram;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, Elision, Placement};
 use tombolo_engine::ThreadPool;
+pub use tombolo_metrics::SamplingRecord;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::LaunchDevices;
 use tombolo_types::stream::{Command, Program};
@@ -38,50 +38,6 @@ const WIDEST: f64 = 0.1;
 /// Tolerated relative difference between sums of times. Source: times are picoseconds, and launches take a thousand
 /// times a thousand.
 const ROUNDING: f64 = 1e-6;
-
-/// Sampling details for a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SamplingRecord {
-    /// Launches in the program.
-    pub launches: u64,
-    /// Launches simulated for the record.
-    pub launches_run: u64,
-    /// Simulated launches that contribute to the time; the remaining launches only warm caches.
-    pub launches_counted: u64,
-    /// Error bound for each time in the record, in seconds, at 95 % confidence; 0 if the program ran whole.
-    pub error_s: f64,
-    /// Part of the error bound due to warm-ups.
-    pub warm_up_s: f64,
-    /// Reason for running the program whole; absent if it was sampled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<String>,
-}
-
-impl RunRecord {
-    /// Error bound for each time in the record, in seconds: 0 if the whole program ran.
-    pub fn error_s(&self) -> f64 {
-        self.sampling.as_ref().map_or(0.0, |sampling| sampling.error_s)
-    }
-
-    /// Sentence on the sampling, if sampling was requested.
-    pub fn sampling_note(&self) -> Option<String> {
-        let SamplingRecord { launches, launches_counted, error_s, whole, .. } = self.sampling.as_ref()?;
-        let design = &self.design;
-        Some(match whole {
-            Some(reason) => format!("no sample applies under {design}, and it ran whole: {reason}"),
-            None => format!(
-                "sampled under {design}: times are estimated from {launches_counted} of {launches} launches, ± {:.1} % with 95 % \
-                 confidence; all other numbers are of what ran",
-                100.0 * error_s / self.time_s
-            ),
-        })
-    }
-
-    /// True if the record's times are estimates.
-    pub fn is_estimate(&self) -> bool {
-        self.sampling.as_ref().is_some_and(|sampling| sampling.whole.is_none())
-    }
-}
 
 /// A time with its error bound.
 #[derive(Clone, Copy, Debug, PartialEq)]

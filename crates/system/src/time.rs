@@ -3,7 +3,7 @@
 //! If several activities overlap, the first in this order counts, so that the four parts add up to the whole. If no
 //! activity is in progress, the host and the driver are launching the next command. All times are whole picoseconds.
 
-use serde::{Deserialize, Serialize};
+pub use tombolo_metrics::{TimeChoice, TimeRecord};
 use tombolo_types::Ps;
 
 /// An interval in which an activity was in progress.
@@ -57,108 +57,17 @@ pub(crate) fn union(spans: &mut [Span]) -> Ps {
     covered
 }
 
-/// A run's time in seconds: four parts that add up to the whole, and the region.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TimeRecord {
-    /// Time while a kernel was open: between the end of the launch latency and the end of the release.
-    pub kernels_s: f64,
-    /// Remaining time while a copy between host and device memory ran.
-    pub copies_s: f64,
-    /// Remaining time while the host program worked on memory.
-    pub host_s: f64,
-    /// The rest: launch latencies.
-    pub launches_s: f64,
-    /// From the first kernel's start to the last kernel's end, including gaps and copies in between and transfers to
-    /// further GPUs that a design adds after the last kernel; 0 without kernels.
-    pub region_s: f64,
-    /// From the program's start to the last command's end.
-    pub whole_s: f64,
-}
-
-impl TimeRecord {
-    /// Converts the parts into seconds, for a run that took `whole`.
-    pub(crate) fn new(split: &TimeSplit, whole: Ps) -> TimeRecord {
+impl TimeSplit {
+    /// The parts in seconds, for a run that took `whole`.
+    pub(crate) fn record(&self, whole: Ps) -> TimeRecord {
         TimeRecord {
-            kernels_s: split.kernels.seconds(),
-            copies_s: split.copies.seconds(),
-            host_s: split.host.seconds(),
-            launches_s: split.launches.seconds(),
-            region_s: split.region.seconds(),
+            kernels_s: self.kernels.seconds(),
+            copies_s: self.copies.seconds(),
+            host_s: self.host.seconds(),
+            launches_s: self.launches.seconds(),
+            region_s: self.region.seconds(),
             whole_s: whole.seconds(),
         }
-    }
-
-    /// Adds `kernels_s` seconds in kernels and `launches_s` seconds in launches that were not simulated.
-    pub(crate) fn with(self, kernels_s: f64, launches_s: f64) -> TimeRecord {
-        TimeRecord {
-            kernels_s: self.kernels_s + kernels_s,
-            launches_s: self.launches_s + launches_s,
-            region_s: self.region_s + kernels_s + launches_s,
-            whole_s: self.whole_s + kernels_s + launches_s,
-            ..self
-        }
-    }
-
-    /// The time selected by `choice`.
-    pub fn of(&self, choice: TimeChoice) -> f64 {
-        match choice {
-            TimeChoice::Region => self.region_s,
-            TimeChoice::Kernels => self.kernels_s,
-            TimeChoice::Whole => self.whole_s,
-        }
-    }
-}
-
-/// The time by which tables and figures compare runs, chosen by the user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TimeChoice {
-    /// From the first kernel's start to the last kernel's end.
-    #[default]
-    #[serde(rename = "region")]
-    Region,
-    /// While a kernel was open.
-    #[serde(rename = "kernels")]
-    Kernels,
-    /// From the program's start to the last command's end.
-    #[serde(rename = "whole")]
-    Whole,
-}
-
-impl TimeChoice {
-    /// Every choice, in the order of the enum.
-    pub const ALL: [TimeChoice; 3] = [TimeChoice::Region, TimeChoice::Kernels, TimeChoice::Whole];
-
-    /// The choice's keyword.
-    pub fn word(self) -> &'static str {
-        match self {
-            TimeChoice::Region => "region",
-            TimeChoice::Kernels => "kernels",
-            TimeChoice::Whole => "whole",
-        }
-    }
-
-    /// The choice's path in a record.
-    pub fn path(self) -> &'static str {
-        match self {
-            TimeChoice::Region => "time.region_s",
-            TimeChoice::Kernels => "time.kernels_s",
-            TimeChoice::Whole => "time.whole_s",
-        }
-    }
-
-    /// Description for the title of a table or a figure.
-    pub fn title(self) -> &'static str {
-        match self {
-            TimeChoice::Region => "of the region from the first kernel to the end of the last",
-            TimeChoice::Kernels => "of the kernels alone",
-            TimeChoice::Whole => "of the whole program",
-        }
-    }
-}
-
-impl std::fmt::Display for TimeChoice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.word())
     }
 }
 
@@ -213,16 +122,6 @@ mod tests {
             assert_eq!(kernel + copy + on_host + launches, 100, "{kernels:?} {copies:?} {host:?}");
             let open = |at: u64| kernels.iter().any(|span| (span.start.0..span.end.0).contains(&at));
             assert_eq!(kernel, (0..100).filter(|at| open(*at)).count() as u64);
-        }
-    }
-
-    #[test]
-    fn every_choice_has_the_path_of_its_value() {
-        let record = TimeRecord { region_s: 1.0, kernels_s: 2.0, whole_s: 3.0, ..TimeRecord::default() };
-        let value = serde_json::json!({ "time": record });
-        for choice in TimeChoice::ALL {
-            let at = value.pointer(&format!("/{}", choice.path().replace('.', "/")));
-            assert_eq!(at.and_then(serde_json::Value::as_f64), Some(record.of(choice)), "{choice}");
         }
     }
 }

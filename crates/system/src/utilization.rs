@@ -1,55 +1,26 @@
 //! Utilisation of resources inside modules: memory channels, L2 slices, crossbars.
 
 use crate::counters::ModuleCounters;
-use serde::{Deserialize, Serialize};
+pub use tombolo_metrics::{UtilizationRecord, UtilizationShares};
 use tombolo_model::dram::DramStats;
 use tombolo_types::Ps;
 
-/// Utilisation for one kind of resource, each share relative to the run's time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename = "Shares")]
-pub struct UtilizationShares {
-    /// Mean share over all resources of this kind, 0 to 1.
-    pub mean: f64,
-    /// Share for the busiest resource. Writes still draining from memory when the run ended may push it above 1.
-    pub highest: f64,
+/// Shares for resources busy for the given times, in a run that ended at `end`.
+fn shares(times: impl Iterator<Item = Ps>, end: Ps) -> UtilizationShares {
+    let (count, sum, most) = times
+        .fold((0_u64, 0, 0), |(count, sum, most), Ps(time)| (count + 1, sum + u128::from(time), u64::max(most, time)));
+    let whole = end.0.max(1) as f64;
+    UtilizationShares { mean: sum as f64 / (whole * count.max(1) as f64), highest: most as f64 / whole }
 }
 
-impl UtilizationShares {
-    /// Shares for resources busy for the given times, in a run that ended at `end`.
-    fn new(times: impl Iterator<Item = Ps>, end: Ps) -> UtilizationShares {
-        let (count, sum, most) = times.fold((0_u64, 0, 0), |(count, sum, most), Ps(time)| {
-            (count + 1, sum + u128::from(time), u64::max(most, time))
-        });
-        let whole = end.0.max(1) as f64;
-        UtilizationShares { mean: sum as f64 / (whole * count.max(1) as f64), highest: most as f64 / whole }
-    }
-}
-
-/// Utilisation of resources inside GPU modules. A host's resources are not included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct UtilizationRecord {
-    /// Memory channel buses, including turnarounds between reads and writes.
-    pub dram_channels: UtilizationShares,
-    /// L2 slice ports: lookups, and bytes in and out.
-    pub l2_slices: UtilizationShares,
-    /// Crossbar ports from the slices to each SM.
-    pub crossbar_to_sms: UtilizationShares,
-    /// Crossbar ports from each SM to the slices: bytes for stores and atomics.
-    pub crossbar_from_sms: UtilizationShares,
-}
-
-impl UtilizationRecord {
-    /// Shares over the resources in all modules, for a run that ended at `end`.
-    pub(crate) fn new(modules: &[BusyTimes], end: Ps) -> UtilizationRecord {
-        let shares = |of: fn(&BusyTimes) -> &Vec<Ps>| UtilizationShares::new(modules.iter().flat_map(of).copied(), end);
-        UtilizationRecord {
-            dram_channels: shares(|busy| &busy.channels),
-            l2_slices: shares(|busy| &busy.slices),
-            crossbar_to_sms: shares(|busy| &busy.to_sms),
-            crossbar_from_sms: shares(|busy| &busy.from_sms),
-        }
+/// Shares over the resources in all modules, for a run that ended at `end`.
+pub(crate) fn utilization(modules: &[BusyTimes], end: Ps) -> UtilizationRecord {
+    let of_all = |of: fn(&BusyTimes) -> &Vec<Ps>| shares(modules.iter().flat_map(of).copied(), end);
+    UtilizationRecord {
+        dram_channels: of_all(|busy| &busy.channels),
+        l2_slices: of_all(|busy| &busy.slices),
+        crossbar_to_sms: of_all(|busy| &busy.to_sms),
+        crossbar_from_sms: of_all(|busy| &busy.from_sms),
     }
 }
 
@@ -98,7 +69,7 @@ mod tests {
 
     #[test]
     fn shares_are_of_the_time_of_the_run() {
-        let shares = |times: &[u64], end| UtilizationShares::new(times.iter().copied().map(Ps), Ps(end));
+        let shares = |times: &[u64], end| super::shares(times.iter().copied().map(Ps), Ps(end));
         assert_eq!(shares(&[10, 30, 20], 100), UtilizationShares { mean: 0.2, highest: 0.3 });
         assert_eq!(shares(&[], 100), UtilizationShares::default());
         assert_eq!(shares(&[0], 0), UtilizationShares::default());

@@ -86,6 +86,11 @@ pub struct Estimator {
     pub samples: bool,
 }
 
+/// Times of a launch, for projecting a whole program from samples.
+fn durations_of(kernel: &KernelRecord) -> LaunchDurations {
+    LaunchDurations { total_s: kernel.end_s - kernel.start_s, quarters_s: kernel.quarters_s }
+}
+
 /// Projection for the parts, if the result is a valid time.
 fn projected(parts: &[LaunchWeights], durations: &[LaunchDurations]) -> Result<Projection, EstimateError> {
     let projection = Projection::of(parts, durations);
@@ -163,7 +168,7 @@ impl Estimator {
             run_with_resident(&RunSpec { machine, design, program, pages: None, threads: 1 }, &resident)?.kernels
         };
         let last = &kernels[kernels.len() - parts.len()..];
-        let durations: Vec<_> = last.iter().map(KernelRecord::durations).collect();
+        let durations: Vec<_> = last.iter().map(durations_of).collect();
         let Projection { time_s, error_s } = projected(&parts, &durations)?;
         let time_s = time_s + self.launching(launches, &case.body) + self.copying(&case.body);
         Ok(Estimate { time_s, sampled, error_s })

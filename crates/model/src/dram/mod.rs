@@ -31,6 +31,7 @@ use crate::calendar::{Calendar, FRACTION};
 use crate::group::GroupIndex;
 use crate::set_index::SetIndex;
 use tombolo_engine::prefetch;
+use tombolo_metrics::DramRecord;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate};
 
 /// Shape and timings of a module's DRAM. All times are spans.
@@ -93,6 +94,12 @@ pub struct DramStats {
 }
 
 impl DramStats {
+    /// Counters in a run's record.
+    pub fn record(&self) -> DramRecord {
+        let DramStats { read_bytes, write_bytes, row_hits, row_misses, row_conflicts, .. } = *self;
+        DramRecord { read_bytes, write_bytes, row_hits, row_misses, row_conflicts }
+    }
+
     /// Adds another module's counters.
     pub fn merge(&mut self, other: &DramStats) {
         self.reads += other.reads;

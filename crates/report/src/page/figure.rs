@@ -1,11 +1,11 @@
 //! A figure: chart area, numbers, and the paper's values.
 
 use super::{Charts, chart};
-use crate::counter;
 use crate::document::{ChartKind, Document, Figure};
 use crate::drawing::{self, Surface};
 use crate::number::{number, quantity};
 use maud::{Markup, PreEscaped, html};
+use tombolo_metrics::Metric;
 
 /// Shows a figure in a document: title, caption, chart, remarks and tables.
 pub(super) fn section(document: &Document, figure: &Figure, charts: Charts) -> Markup {
@@ -75,7 +75,7 @@ fn spoken(figure: &Figure) -> String {
 
 /// Returns the header text for a column: a counter by name and unit, and any different header unchanged.
 pub(crate) fn column(head: &str) -> String {
-    counter::find(head).map_or_else(|| head.to_owned(), counter::Counter::label)
+    tombolo_metrics::find(head).map_or_else(|| head.to_owned(), Metric::label)
 }
 
 fn table(document: &Document, figure: &Figure) -> Markup {
@@ -85,7 +85,7 @@ fn table(document: &Document, figure: &Figure) -> Markup {
                 thead {
                     tr {
                         @for head in &figure.columns {
-                            th scope="col" title=[counter::find(head).map(|counter| counter.about)] { (column(head)) }
+                            th scope="col" title=[tombolo_metrics::find(head).map(|metric| &metric.about)] { (column(head)) }
                         }
                     }
                 }

@@ -1,7 +1,6 @@
 //! Runs behind the figures: the command and selected counters for each run.
 
 use super::figure::column;
-use crate::counter;
 use crate::document::Document;
 use crate::number::number;
 use maud::{Markup, html};
@@ -16,7 +15,7 @@ pub(super) fn table(document: &Document) -> Markup {
                     tr {
                         th scope="col" { "Run" }
                         @for path in &document.runs.counters {
-                            th scope="col" title=[counter::find(path).map(|counter| counter.about)] { (column(path)) }
+                            th scope="col" title=[tombolo_metrics::find(path).map(|metric| &metric.about)] { (column(path)) }
                         }
                     }
                 }

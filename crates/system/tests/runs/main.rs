@@ -18,6 +18,7 @@ mod latency;
 mod links;
 mod many_modules;
 mod mechanisms;
+mod metrics;
 mod micro;
 mod movement;
 mod multigpu;

@@ -4,7 +4,7 @@ use crate::failure::CommandFailure;
 use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
-use tombolo_report::counter::{COUNTERS, Counter};
+use tombolo_metrics::{Metric, table};
 
 /// Arguments for `show counters`.
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ impl Arguments {
     /// Prints the selected counters.
     pub(super) fn execute(&self) -> Result<(), CommandFailure> {
         let told: Vec<CounterDetails> =
-            COUNTERS.iter().filter(|counter| self.asks(counter)).map(CounterDetails::of).collect();
+            table().iter().filter(|counter| self.asks(counter)).map(CounterDetails::of).collect();
         if told.is_empty() {
             let reason = "no counter has it in its path or its name; without it, all are shown".to_owned();
             return Err(CommandFailure::Argument {
@@ -41,9 +41,9 @@ impl Arguments {
         show(self.json, &told, |colours| text(&told, colours))
     }
 
-    fn asks(&self, counter: &Counter) -> bool {
+    fn asks(&self, counter: &Metric) -> bool {
         let Some(part) = self.name.as_deref().map(str::to_lowercase) else { return true };
-        counter.path.contains(&part) || counter.name.to_lowercase().contains(&part) || is_member(counter.path, &part)
+        counter.path.contains(&part) || counter.name.to_lowercase().contains(&part) || is_member(&counter.path, &part)
     }
 }
 
@@ -54,8 +54,8 @@ fn is_member(pattern: &str, path: &str) -> bool {
 }
 
 impl CounterDetails {
-    fn of(counter: &Counter) -> CounterDetails {
-        let Counter { path, name, unit, about } = *counter;
+    fn of(counter: &'static Metric) -> CounterDetails {
+        let Metric { path, name, unit, about } = counter;
         CounterDetails { path, name, unit, about }
     }
 }

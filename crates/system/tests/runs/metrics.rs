@@ -1,11 +1,11 @@
-//! Compares the counter table with a real run's record: every recorded number needs an entry, and no entry may be
+//! Compares the table of metrics with a real run's record: every recorded number needs an entry, and no entry may be
 //! superfluous.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tombolo_machine::{Description, MachineConfig};
-use tombolo_report::counter::{COUNTERS, find};
+use tombolo_metrics::{find, table};
 use tombolo_system::{RunRecord, RunSpec};
 use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
@@ -69,9 +69,9 @@ fn records() -> [Value; 4] {
 fn the_table_names_each_number_of_a_record_and_nothing_else() {
     let mut found = BTreeSet::new();
     records().iter().for_each(|record| numbers("", record, &mut found));
-    let named: BTreeSet<String> = COUNTERS.iter().map(|counter| counter.path.to_owned()).collect();
+    let named: BTreeSet<String> = table().iter().map(|metric| metric.path.clone()).collect();
     let missing: Vec<_> = found.difference(&named).collect();
     let stale: Vec<_> = named.difference(&found).collect();
     assert!(missing.is_empty() && stale.is_empty(), "without a name: {missing:?}; not recorded: {stale:?}");
-    assert!(found.iter().all(|path| find(path).is_some_and(|counter| counter.path == path)));
+    assert!(found.iter().all(|path| find(path).is_some_and(|metric| metric.path == *path)));
 }
