@@ -66,7 +66,9 @@ pub(crate) struct MemoryKeys {
     pub(crate) channels: &'static str,
     pub(crate) banks: &'static str,
     pub(crate) row_bytes: &'static str,
+    pub(crate) bank_groups: &'static str,
     pub(crate) burst_bytes: &'static str,
+    pub(crate) atom_bytes: &'static str,
     pub(crate) write_queue: &'static str,
     pub(crate) refresh: &'static str,
 }
@@ -77,7 +79,9 @@ const DRAM_KEYS: MemoryKeys = MemoryKeys {
     channels: "dram.channels",
     banks: "dram.banks",
     row_bytes: "dram.row_bytes",
+    bank_groups: "dram.bank_groups",
     burst_bytes: "dram.burst_bytes",
+    atom_bytes: "dram.atom_bytes",
     write_queue: "dram.write_queue",
     refresh: "dram.refresh",
 };
@@ -358,6 +362,13 @@ impl MachineConfig {
                 format!("it must hold whole pages of {} bytes", self.page_bytes)
             })
         })
+        .or_else(|| {
+            let atom = memory.atom_bytes.map_or(memory.burst_bytes, u64::from);
+            demand(atom.is_power_of_two() && (memory.burst_bytes..=line).contains(&atom), keys.atom_bytes, || {
+                format!("expected a power of two, from the burst of {} bytes to the line of {line}", memory.burst_bytes)
+            })
+        })
+        .or_else(|| power_of_two(memory.bank_groups.into(), keys.bank_groups))
         .or_else(|| at_most(memory.channels.into(), 1024, keys.channels))
         .or_else(|| at_most(memory.banks.into(), 1024, keys.banks))
         .or_else(|| at_most(memory.write_queue.into(), QUEUE_LIMIT, keys.write_queue))

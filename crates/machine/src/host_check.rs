@@ -22,7 +22,9 @@ const HOST_MEMORY_KEYS: MemoryKeys = MemoryKeys {
     channels: "host_memory.channels",
     banks: "host_memory.banks",
     row_bytes: "host_memory.row_bytes",
+    bank_groups: "host_memory.bank_groups",
     burst_bytes: "host_memory.burst_bytes",
+    atom_bytes: "host_memory.atom_bytes",
     write_queue: "host_memory.write_queue",
     refresh: "host_memory.refresh",
 };

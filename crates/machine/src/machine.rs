@@ -11,7 +11,7 @@ use crate::description::{DescriptionKind, NO_DESCRIPTION, OptionalSection};
 pub use crate::energy::EnergyConfig;
 use crate::error::ConfigError;
 pub use crate::fabric::{FabricConfig, FabricShape};
-pub use crate::memory::{DramConfig, MemoryCacheConfig};
+pub use crate::memory::{DramConfig, MemoryCacheConfig, RefreshScope};
 use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};
 use crate::record::SerializedValue;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 use tombolo_model::cache::{BulkClass, Cache, CacheConfig, IndexFunction, Replacement, Ways};
 use tombolo_model::credits::Credits;
-use tombolo_model::dram::{AccessTiming, Dram, DramConfig};
+use tombolo_model::dram::{AccessTiming, Dram, DramConfig, RefreshScope};
 use tombolo_model::link::{Link, LinkConfig, Traffic};
 use tombolo_model::mshr::{Mshr, MshrConfig};
 use tombolo_model::page_table::PageTable;
@@ -109,15 +109,24 @@ fn drams(c: &mut Criterion) {
         rate: Rate(256_000_000_000),
         channels: 8,
         banks: 16,
+        bank_groups: 1,
         line: LineSize::B128,
         row: Bytes(2048),
         burst: Bytes(32),
+        atom: Bytes(32),
         t_cas: Ps::from_ns(14),
+        t_cwl: Ps::from_ns(14),
+        t_ccd_l: Ps::ZERO,
         t_rcd: Ps::from_ns(14),
         t_rp: Ps::from_ns(14),
         t_ras: Ps::from_ns(33),
+        t_rrd_s: Ps::ZERO,
+        t_rrd_l: Ps::ZERO,
         t_faw: Ps::from_ns(16),
+        t_rtp: Ps::ZERO,
+        t_wr: Ps::ZERO,
         t_turn: Ps::from_ns(20),
+        refresh: RefreshScope::Channel,
         t_refi: Ps::ZERO,
         t_rfc: Ps::ZERO,
         write_queue: 64,
@@ -129,7 +138,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/read, sequential", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 520);
-            black_box(dram.read(AccessTiming::at(Ps(now)), Line(i), Bytes(128)))
+            black_box(dram.read(AccessTiming::at(Ps(now)), Line(i), Mask::ALL))
         });
     });
     let mut dram = Dram::new(config);
@@ -137,7 +146,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/read, scattered", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 1040);
-            black_box(dram.read(AccessTiming::at(Ps(now)), Line(scatter(i)), Bytes(128)))
+            black_box(dram.read(AccessTiming::at(Ps(now)), Line(scatter(i)), Mask::ALL))
         });
     });
     let mut dram = Dram::new(config);

@@ -4,6 +4,9 @@
 //! A queue in call order would make a request that is ready now wait behind an earlier request that becomes ready much
 //! later. A calendar divides time into units, each free or reserved. A request reserves the first free units from its
 //! ready time on, contiguous or not.
+//!
+//! Commands in a DRAM channel also keep a minimum distance inside a bank group. A calendar with [`Distances`] reserves
+//! start times: each start closes the units nearby for all commands, and further units for commands to the same group.
 
 use crate::set_index::Divisor;
 use tombolo_engine::HORIZON;
@@ -12,11 +15,27 @@ use tombolo_types::Ps;
 /// Fraction bits of a unit's length in picoseconds, so units with a fractional length do not drift.
 pub(crate) const FRACTION: u32 = 16;
 
-/// Units per word in [`Calendar::taken`].
+/// Units per word in [`Ring`].
 const WORD: u64 = 64;
 
 /// Initial number of words. Assumed: the look-ahead needed without overload.
 const FEWEST: usize = 4;
+
+/// Minimum distances between the starts of two reservations, in units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distances {
+    /// Number of groups, at least 1.
+    pub groups: u32,
+    /// Distance between any two reservations, at least 1.
+    pub any: u64,
+    /// Distance between two reservations in a group: from `any` to 64.
+    pub group: u64,
+}
+
+impl Distances {
+    /// Adjacent reservations, without groups.
+    pub const ADJACENT: Distances = Distances { groups: 1, any: 1, group: 1 };
+}
 
 /// Reservations for a resource that serves a single request at a time.
 #[derive(Clone, Debug)]
@@ -24,20 +43,86 @@ pub struct Calendar {
     /// Length of a unit in 2^-16 ps; `None` if work takes no time.
     unit: Option<Divisor>,
     length: u64,
+    distances: Distances,
     /// Number of the first word: the earliest time for reservations.
     first: u64,
-    /// Ring of words with a bit for each unit of time, set when the unit is reserved. The ring's length is a power of
-    /// two; word `w`, from `first` on, has index `w` modulo the length.
-    taken: Vec<u64>,
+    /// Units closed for all reservations.
+    taken: Ring,
+    /// Units closed for reservations in a group, by group. Empty if groups need no larger distance.
+    closed: Vec<Ring>,
+    /// Units in windows, which only [`Calendar::reserve_in_window`] may use.
+    windows: Ring,
     /// Number of leading words, from `first` on, without a free unit.
     full: u64,
+}
+
+/// Ring of words with a bit per unit of time. The length is a power of two; word `w`, from the calendar's first word
+/// on, has index `w` modulo the length.
+#[derive(Clone, Debug)]
+struct Ring(Vec<u64>);
+
+impl Ring {
+    fn new() -> Ring {
+        Ring(vec![0; FEWEST])
+    }
+
+    /// Word number `word`, at or after word `first`; grows the ring if necessary.
+    #[inline]
+    fn word(&mut self, first: u64, word: u64) -> &mut u64 {
+        if word - first >= self.0.len() as u64 {
+            self.grow(first, word);
+        }
+        let mask = self.0.len() - 1;
+        &mut self.0[word as usize & mask]
+    }
+
+    /// Grows the ring to contain `word`.
+    #[cold]
+    fn grow(&mut self, first: u64, word: u64) {
+        let before = std::mem::take(&mut self.0);
+        let held = before.len() as u64;
+        let words = ((word - first + 1) as usize).next_power_of_two();
+        self.0 = vec![0; words];
+        for at in first..first + held {
+            self.0[at as usize % words] = before[(at % held) as usize];
+        }
+    }
+
+    /// Clears the words from `first` on, before `word`.
+    #[inline]
+    fn clear(&mut self, first: u64, word: u64) {
+        let mask = self.0.len() - 1;
+        for past in first..word.min(first + self.0.len() as u64) {
+            self.0[past as usize & mask] = 0;
+        }
+    }
+
+    /// Sets the bits from unit `from` to before unit `until`, without units before word `first`.
+    #[inline]
+    fn set(&mut self, first: u64, from: u64, until: u64) {
+        let mut from = from.max(first * WORD);
+        while from < until {
+            let (word, bit) = (from / WORD, from % WORD);
+            let count = (WORD - bit).min(until - from);
+            *self.word(first, word) |= (u64::MAX >> (WORD - count)) << bit;
+            from += count;
+        }
+    }
 }
 
 impl Calendar {
     /// An idle resource, whose units take `length`/65536 ps each; a length of zero means no request ever waits.
     pub fn new(length: u64) -> Calendar {
+        Calendar::with_distances(length, Distances::ADJACENT)
+    }
+
+    /// An idle resource as in [`Calendar::new`], with minimum distances for [`Calendar::reserve_in`].
+    pub fn with_distances(length: u64, distances: Distances) -> Calendar {
+        let Distances { groups, any, group } = distances;
+        assert!(groups >= 1 && any >= 1 && group >= any && group <= WORD, "{distances:?} for a calendar");
+        let closed = if group > any { vec![Ring::new(); groups as usize] } else { Vec::new() };
         let unit = (length > 0).then(|| Divisor::new(length));
-        Calendar { unit, length, first: 0, taken: vec![0; FEWEST], full: 0 }
+        Calendar { unit, length, distances, first: 0, taken: Ring::new(), closed, windows: Ring::new(), full: 0 }
     }
 
     /// Duration for `units`, bounded by [`HORIZON`].
@@ -66,8 +151,9 @@ impl Calendar {
         let mut open = if word == due { u64::MAX << (start % WORD) } else { u64::MAX };
         let mut left = units;
         let last = loop {
-            let taken = self.word(word);
-            let free = !*taken & open;
+            let window = *self.windows.word(self.first, word);
+            let taken = self.taken.word(self.first, word);
+            let free = !(*taken | window) & open;
             if free != 0 {
                 let take = lowest(free, left);
                 *taken |= take;
@@ -79,31 +165,105 @@ impl Calendar {
             open = u64::MAX;
             word += 1;
         };
-        while self.full < self.taken.len() as u64 && *self.word(self.first + self.full) == u64::MAX {
-            self.full += 1;
-        }
+        self.skip_full();
         (ready + self.span(units)).max(self.span(last + 1))
     }
 
-    /// Word number `word`, at or after the first; grows the ring if necessary.
+    /// Reserves `count` commands to a group from `ready` on, at the calendar's distances and outside windows. Returns the
+    /// end of the last command: `any` units after its start. `now` and `ready` are those of [`Calendar::reserve`].
     #[inline]
-    fn word(&mut self, word: u64) -> &mut u64 {
-        if word - self.first >= self.taken.len() as u64 {
-            self.grow(word);
+    pub fn reserve_in(&mut self, group: u32, now: Ps, ready: Ps, count: u64) -> Ps {
+        if self.distances.group == 1 {
+            return self.reserve(now, ready, count);
         }
-        let mask = self.taken.len() - 1;
-        &mut self.taken[word as usize & mask]
+        self.reserve_commands::<true>(group, now, ready, count)
     }
 
-    /// Grows the ring to contain `word`.
-    #[cold]
-    fn grow(&mut self, word: u64) {
-        let before = std::mem::take(&mut self.taken);
-        let held = before.len() as u64;
-        let words = ((word - self.first + 1) as usize).next_power_of_two();
-        self.taken = vec![0; words];
-        for at in self.first..self.first + held {
-            self.taken[at as usize % words] = before[(at % held) as usize];
+    /// Like [`Calendar::reserve_in`], also inside windows.
+    #[inline]
+    pub fn reserve_in_window(&mut self, group: u32, now: Ps, ready: Ps, count: u64) -> Ps {
+        self.reserve_commands::<false>(group, now, ready, count)
+    }
+
+    #[inline]
+    fn reserve_commands<const OUTSIDE: bool>(&mut self, group: u32, now: Ps, ready: Ps, count: u64) -> Ps {
+        let Distances { any, group: near, .. } = self.distances;
+        let Some(unit) = self.unit else { return ready };
+        if count == 0 || ready >= HORIZON {
+            return ready;
+        }
+        self.advance(unit.split(now.0 << FRACTION).0 / WORD);
+        let mut at = unit.split(ready.0 << FRACTION).0.max(self.first * WORD);
+        let mut last = at;
+        for _ in 0..count {
+            last = self.first_open::<OUTSIDE>(group, at);
+            self.taken.set(self.first, last.saturating_sub(any - 1), last + any);
+            if let Some(closed) = self.closed.get_mut(group as usize) {
+                closed.set(self.first, last.saturating_sub(near - 1), last + near);
+            }
+            at = last + near;
+        }
+        self.skip_full();
+        (ready + self.idle_span(count)).max(self.span(last + any))
+    }
+
+    /// Time that [`Calendar::reserve_in`] takes for `count` commands on an idle resource.
+    #[inline]
+    pub fn idle_span(&self, count: u64) -> Ps {
+        let Distances { any, group, .. } = self.distances;
+        if count == 0 { Ps::ZERO } else { self.span((count - 1) * group + any) }
+    }
+
+    /// First unit from `at` on that is open to a group; with `OUTSIDE`, outside windows.
+    #[inline]
+    fn first_open<const OUTSIDE: bool>(&mut self, group: u32, at: u64) -> u64 {
+        let due = at / WORD;
+        let mut word = due.max(self.first + self.full);
+        let mut open = if word == due { u64::MAX << (at % WORD) } else { u64::MAX };
+        loop {
+            let window = if OUTSIDE { *self.windows.word(self.first, word) } else { 0 };
+            let closed = self.closed.get_mut(group as usize).map_or(0, |ring| *ring.word(self.first, word));
+            let free = !(*self.taken.word(self.first, word) | closed | window) & open;
+            if free != 0 {
+                return word * WORD + u64::from(free.trailing_zeros());
+            }
+            open = u64::MAX;
+            word += 1;
+        }
+    }
+
+    /// First free unit from `from` on after which reservations and windows are sparse: at most `most` units in a word's
+    /// time.
+    pub fn sparse_from(&mut self, now: Ps, from: Ps, most: u32) -> Ps {
+        let Some(unit) = self.unit else { return from };
+        self.advance(unit.split(now.0 << FRACTION).0 / WORD);
+        let start = unit.split(from.0 << FRACTION).0.max(self.first * WORD);
+        let (mut word, bit) = (start / WORD, start % WORD);
+        let mut used = |word| *self.taken.word(self.first, word) | *self.windows.word(self.first, word);
+        loop {
+            let (low, high) = (used(word) >> bit, used(word + 1));
+            let window = if bit == 0 { low } else { low | high << (WORD - bit) };
+            if window.count_ones() <= most && window != u64::MAX {
+                return from.max(self.span(word * WORD + bit + u64::from(window.trailing_ones())));
+            }
+            word += 1;
+        }
+    }
+
+    /// Opens a window from `from` to `until`, in the event at `now`.
+    pub fn open_window(&mut self, now: Ps, from: Ps, until: Ps) {
+        let Some(unit) = self.unit else { return };
+        self.advance(unit.split(now.0 << FRACTION).0 / WORD);
+        let (from, until) = (unit.split(from.0 << FRACTION).0, self.units(until));
+        self.windows.set(self.first, from.saturating_sub(self.distances.any - 1), until);
+    }
+
+    /// Counts full words again, after reservations.
+    #[inline]
+    fn skip_full(&mut self) {
+        while self.full < self.taken.0.len() as u64 && *self.taken.word(self.first, self.first + self.full) == u64::MAX
+        {
+            self.full += 1;
         }
     }
 
@@ -113,9 +273,10 @@ impl Calendar {
         if word <= self.first {
             return;
         }
-        let mask = self.taken.len() - 1;
-        for past in self.first..word.min(self.first + self.taken.len() as u64) {
-            self.taken[past as usize & mask] = 0;
+        self.taken.clear(self.first, word);
+        self.windows.clear(self.first, word);
+        for closed in &mut self.closed {
+            closed.clear(self.first, word);
         }
         self.full = self.full.saturating_sub(word - self.first);
         self.first = word;
@@ -194,5 +355,58 @@ mod tests {
         // At nearly three times its capacity, the resource is reserved without a gap except in the first words.
         let ends = calendar.reserve(Ps(70_000), Ps(70_000), 1);
         assert!((units..units + 2 * WORD).contains(&(ends.0 / 10)), "{ends} for {units} units");
+    }
+
+    /// A calendar for four groups: any two starts are 20 ps apart, two starts in a group 30 ps.
+    fn grouped() -> Calendar {
+        Calendar::with_distances(10 << FRACTION, Distances { groups: 4, any: 2, group: 3 })
+    }
+
+    #[test]
+    fn a_group_keeps_its_distance_and_others_fill_the_gaps() {
+        let mut calendar = grouped();
+        assert_eq!(calendar.reserve_in(0, Ps(0), Ps(0), 3), Ps(80), "starts at 0, 30 and 60");
+        assert_eq!(calendar.reserve_in(1, Ps(0), Ps(0), 1), Ps(100), "no gap holds a further command");
+        let mut halves = Calendar::with_distances(10 << FRACTION, Distances { groups: 4, any: 1, group: 2 });
+        assert_eq!(halves.reserve_in(0, Ps(0), Ps(0), 4), Ps(70), "starts at 0, 20, 40 and 60");
+        assert_eq!(halves.reserve_in(1, Ps(0), Ps(0), 4), Ps(80), "starts at 10, 30, 50 and 70");
+        assert_eq!(halves.reserve_in(0, Ps(0), Ps(0), 1), Ps(90));
+    }
+
+    #[test]
+    fn starts_in_a_group_are_apart_in_any_order_of_requests() {
+        let mut calendar = grouped();
+        let mut starts = Vec::new();
+        for i in 0..3000_u64 {
+            let (group, now) = ((i * 31 % 7 % 4) as u32, Ps(i * 22));
+            let end = calendar.reserve_in(group, now, now + Ps(i * 7919 % 2000), 1);
+            starts.push((end.0 / 10 - 2, group));
+        }
+        starts.sort_unstable();
+        assert!(starts.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 2));
+        for group in 0..4 {
+            let own: Vec<u64> = starts.iter().filter(|start| start.1 == group).map(|start| start.0).collect();
+            assert!(own.windows(2).all(|pair| pair[1] - pair[0] >= 3), "group {group}");
+        }
+    }
+
+    #[test]
+    fn a_window_is_for_commands_that_may_use_it() {
+        let mut calendar = grouped();
+        calendar.open_window(Ps(0), Ps(40), Ps(900));
+        assert_eq!(calendar.reserve_in(0, Ps(0), Ps(0), 1), Ps(20));
+        assert_eq!(calendar.reserve_in(1, Ps(0), Ps(0), 1), Ps(40), "the last to end before the window");
+        assert_eq!(calendar.reserve_in(0, Ps(0), Ps(0), 1), Ps(920), "after the window");
+        assert_eq!(calendar.reserve_in_window(0, Ps(0), Ps(0), 1), Ps(60), "inside the window");
+    }
+
+    #[test]
+    fn a_time_is_sparse_if_a_words_time_after_it_has_few_reservations() {
+        let mut calendar = calendar();
+        calendar.reserve(Ps(0), Ps(0), 100);
+        assert_eq!(calendar.sparse_from(Ps(0), Ps(0), 48), Ps(1000), "the first free unit");
+        assert_eq!(calendar.sparse_from(Ps(0), Ps(0), 0), Ps(1280), "whole words are looked at");
+        calendar.open_window(Ps(0), Ps(1000), Ps(5000));
+        assert_eq!(calendar.sparse_from(Ps(0), Ps(0), 16), Ps(5120));
     }
 }

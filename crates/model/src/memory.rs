@@ -8,7 +8,7 @@ use crate::memory_cache::{MemoryCache, MemoryCacheConfig};
 use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use tombolo_metrics::MemoryCacheRecord;
-use tombolo_types::{Bytes, Line, LineSize, Mask, Ps};
+use tombolo_types::{Line, Mask, Ps};
 
 /// Shape of the memory in a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,6 @@ impl MemoryRead {
 /// Memory for one group of a module's slices: timing and, if data is modelled, contents.
 pub struct Memory<D: Contents> {
     latency: Ps,
-    line: LineSize,
     dram: Dram,
     cache: Option<MemoryCache>,
     /// Line contents, if data is modelled.
@@ -55,7 +54,6 @@ impl<D: Contents> Memory<D> {
     pub fn new(config: MemoryConfig, group: GroupIndex) -> Memory<D> {
         Memory {
             latency: config.latency,
-            line: config.dram.line,
             dram: Dram::of_group(config.dram, group),
             cache: config.cache.map(|cache| MemoryCache::of_group(cache, group)),
             contents: FxHashMap::default(),
@@ -64,12 +62,11 @@ impl<D: Contents> Memory<D> {
 
     /// Reads bytes of `line` for a request with departure `departs`; returns when the bytes are available.
     pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> MemoryRead {
-        let bytes = self.bytes(mask);
         match &mut self.cache {
             Some(cache) => cache.read(now, departs, (line, mask), &mut self.dram),
             None => {
                 let timing = AccessTiming { issued: now, ready: departs.time() };
-                let (done, queued) = self.dram.read_behind(timing, line, bytes);
+                let (done, queued) = self.dram.read_behind(timing, line, mask);
                 MemoryRead { done: done + self.latency, queued }
             }
         }
@@ -86,10 +83,6 @@ impl<D: Contents> Memory<D> {
     /// Makes the next access to the bank with `line` open a separate row; see [`Dram::close_row`].
     pub fn close_row(&mut self, line: Line) {
         self.dram.close_row(line);
-    }
-
-    fn bytes(&self, mask: Mask) -> Bytes {
-        Bytes(u64::from(mask.grains()) * self.line.grain())
     }
 
     /// Prefetches into the host's caches the data read by a fetch for `line`.

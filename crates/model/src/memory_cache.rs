@@ -175,7 +175,7 @@ impl MemoryCache {
     /// Reads bytes in a line from DRAM; returns the arrival time, and the wait for earlier accesses.
     fn read_dram(&mut self, timing: AccessTiming, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
         self.stats.misses += 1;
-        let (done, behind) = dram.read_behind(timing, line, self.bytes(mask));
+        let (done, behind) = dram.read_behind(timing, line, mask);
         (done + self.config.miss_latency, behind)
     }
 
@@ -200,22 +200,31 @@ impl MemoryCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dram::DramConfig;
+    use crate::dram::{DramConfig, RefreshScope};
 
     fn config() -> DramConfig {
         DramConfig {
             rate: Rate::INFINITE,
             channels: 1,
             banks: 1,
+            bank_groups: 1,
             line: LineSize::B128,
             row: Bytes(1024),
             burst: Bytes(64),
+            atom: Bytes(64),
             t_cas: Ps::from_ns(10),
+            t_cwl: Ps::from_ns(10),
+            t_ccd_l: Ps::ZERO,
             t_rcd: Ps::from_ns(20),
             t_rp: Ps::from_ns(20),
             t_ras: Ps::from_ns(40),
+            t_rrd_s: Ps::ZERO,
+            t_rrd_l: Ps::ZERO,
             t_faw: Ps::ZERO,
+            t_rtp: Ps::ZERO,
+            t_wr: Ps::ZERO,
             t_turn: Ps::ZERO,
+            refresh: RefreshScope::Channel,
             t_refi: Ps::ZERO,
             t_rfc: Ps::ZERO,
             write_queue: 2,
@@ -288,7 +297,7 @@ mod tests {
         [Line(1), Line(2)].into_iter().for_each(|line| cache.warm(line, true));
         assert!(read(&mut cache, Ps::from_ns(1000), Line(1 << 10), &mut dram) > Ps::from_ns(1500));
         assert_eq!(dram.stats().writes, 1);
-        assert!(dram.read(AccessTiming::at(Ps::from_ns(1010)), Line(1 << 20), Bytes(128)) < Ps::from_ns(1200));
+        assert!(dram.read(AccessTiming::at(Ps::from_ns(1010)), Line(1 << 20), Mask::ALL) < Ps::from_ns(1200));
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn words(pattern: Pattern, load: u64, machine: &MachineConfig) -> Vec<(u64, Mask
 }
 
 /// A pseudorandom number: the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

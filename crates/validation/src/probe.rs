@@ -11,6 +11,7 @@ use self::Quantity::{Cycles, Gigabytes};
 use crate::estimate::EstimateError;
 use crate::pattern::{Pattern, measure_pattern};
 use crate::peer::{TransferDirection, measure_transfer};
+use crate::scattered::ScatteredReads;
 use serde::Serialize;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
@@ -49,6 +50,8 @@ pub enum ProbeTarget {
     Peer,
     /// Accesses with a pattern.
     Pattern(Pattern),
+    /// Random or strided reads.
+    Scattered(ScatteredReads),
 }
 
 /// A probe for a machine with its published result.
@@ -152,6 +155,22 @@ const fn pattern(
     probe(machine, (ProbeTarget::Pattern(pattern), name), Cycles, published, source, &[], length)
 }
 
+/// A probe for random reads by an H100 SXM, in gigabytes per second.
+const fn random(mib: u64, (granule, lanes): (u64, u64), name: &'static str, published: f64) -> Probe {
+    let reads = ProbeTarget::Scattered(ScatteredReads::Random { mib, granule, lanes });
+    probe("h100-sxm", (reads, name), Gigabytes, published, SCATTERED_ROWS, &[], SCATTERED)
+}
+
+/// A probe for strided reads by an H100 SXM, in gigabytes of sectors per second.
+const fn strided(stride: u64, name: &'static str, published: f64) -> Probe {
+    let reads = ProbeTarget::Scattered(ScatteredReads::Strided { stride });
+    probe("h100-sxm", (reads, name), Gigabytes, published, SCATTERED_ROWS, &[], SCATTERED)
+}
+
+/// Loads per lane. The measured kernels have 128 or 32.
+const SCATTERED: (&str, &[&str]) = ("loads", &["8", "24"]);
+const SCATTERED_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, rows random_reads and strided_reads";
+
 /// Loads or atomics per warp; a single access for first touches.
 const GATHERS: (&str, &[&str]) = ("loads", &["32", "96"]);
 const ATOMICS: (&str, &[&str]) = ("atomics", &["8", "24"]);
@@ -193,11 +212,17 @@ const EACH_ALONE: &str = "a slice answers each SM on its own; on hardware 132 SM
                           joined before they reach it";
 /// Deviation of atomics.
 const A_CYCLE: &str = "a slice takes a request each cycle of the SMs; on hardware an atomic takes one and a half";
+/// Deviation of random lines.
+const NO_LOSS: &str =
+    "requests of 128 bytes take the bus without a gap here; on hardware they leave a fifth of it idle";
+/// Deviation of words in every second line.
+const ROWS_JOINED: &str =
+    "a row stays open here until another row of its bank is needed; on hardware every second line finds it closed";
 /// Deviation of L2 streams.
 const PORTS_ALONE: &str = "between SMs and slices the model has ports alone, and no network that fills up";
 
 /// The probes.
-pub const PROBES: [Probe; 34] = [
+pub const PROBES: [Probe; 67] = [
     probe("v100", (ProbeTarget::L1, "L1, latency"), Cycles, 29.9, "gpu-latency/v100.txt", IN_L1, WARM),
     probe("v100", (ProbeTarget::L2, "L2, latency"), Cycles, 215.0, "gpu-latency/v100.txt", IN_L2, WARM),
     probe("v100", (ProbeTarget::Dram, "DRAM, latency"), Cycles, 432.0, "gpu-latency/v100.txt", IN_DRAM, COLD),
@@ -268,6 +293,39 @@ pub const PROBES: [Probe; 34] = [
     pattern("h100", (Pattern::Broadcast, "256 lines that all SMs read, from memory"), 23_607.0, BROADCAST_ROWS)
         .because(EACH_ALONE),
     pattern("h100", (Pattern::BroadcastAgain, "256 lines that all SMs read, from the L2"), 11_793.0, BROADCAST_ROWS),
+    random(32, (32, 1), "1 lane a granule of 32 B, random in 32 MiB", 3155.77).because(PORTS_ALONE),
+    random(32, (32, 8), "8 lanes a granule of 32 B, random in 32 MiB", 2855.03).because(PORTS_ALONE),
+    random(32, (64, 16), "16 lanes a granule of 64 B, random in 32 MiB", 4932.01).because(PORTS_ALONE),
+    random(32, (128, 32), "32 lanes a granule of 128 B, random in 32 MiB", 5029.51).because(PORTS_ALONE),
+    random(256, (32, 1), "1 lane a granule of 32 B, random in 256 MiB", 1131.0),
+    random(256, (32, 8), "8 lanes a granule of 32 B, random in 256 MiB", 1082.16),
+    random(256, (64, 16), "16 lanes a granule of 64 B, random in 256 MiB", 2063.63),
+    random(256, (128, 32), "32 lanes a granule of 128 B, random in 256 MiB", 2825.2).because(NO_LOSS),
+    random(1024, (32, 1), "1 lane a granule of 32 B, random in 1 GiB", 1037.54),
+    random(1024, (32, 8), "8 lanes a granule of 32 B, random in 1 GiB", 997.55),
+    random(1024, (64, 16), "16 lanes a granule of 64 B, random in 1 GiB", 1907.97),
+    random(1024, (128, 32), "32 lanes a granule of 128 B, random in 1 GiB", 2616.68).because(NO_LOSS),
+    random(8192, (32, 1), "1 lane a granule of 32 B, random in 8 GiB", 1012.61),
+    random(8192, (32, 8), "8 lanes a granule of 32 B, random in 8 GiB", 977.045),
+    random(8192, (64, 16), "16 lanes a granule of 64 B, random in 8 GiB", 1846.87),
+    random(8192, (128, 32), "32 lanes a granule of 128 B, random in 8 GiB", 2566.99).because(NO_LOSS),
+    random(32768, (32, 1), "1 lane a granule of 32 B, random in 32 GiB", 1010.72),
+    random(32768, (32, 8), "8 lanes a granule of 32 B, random in 32 GiB", 967.862),
+    random(32768, (64, 16), "16 lanes a granule of 64 B, random in 32 GiB", 1841.37),
+    random(32768, (128, 32), "32 lanes a granule of 128 B, random in 32 GiB", 2559.39).because(NO_LOSS),
+    random(65536, (32, 1), "1 lane a granule of 32 B, random in 64 GiB", 1010.66),
+    random(65536, (32, 8), "8 lanes a granule of 32 B, random in 64 GiB", 970.686),
+    random(65536, (64, 16), "16 lanes a granule of 64 B, random in 64 GiB", 1846.08),
+    random(65536, (128, 32), "32 lanes a granule of 128 B, random in 64 GiB", 2560.91).because(NO_LOSS),
+    strided(32, "a word each 32 B", 2864.96),
+    strided(64, "a word each 64 B", 1501.18),
+    strided(128, "a word each 128 B", 1364.0),
+    strided(256, "a word each 256 B", 1022.75).because(ROWS_JOINED),
+    strided(512, "a word each 512 B", 1007.04),
+    strided(1024, "a word each 1024 B", 996.745),
+    strided(2048, "a word each 2048 B", 989.456),
+    strided(4096, "a word each 4096 B", 985.041),
+    strided(8192, "a word each 8192 B", 980.894),
     pattern("v100", (Pattern::Dependent(ComputeClass::Fp32), "dependent sum in single"), 4.0, JIA),
     pattern("v100", (Pattern::Dependent(ComputeClass::Fp64), "dependent sum in double"), 8.0, JIA),
     pattern("v100", (Pattern::Dependent(ComputeClass::Special), "dependent reciprocal"), 14.0, JIA),
@@ -300,7 +358,7 @@ impl Probe {
     pub fn source(&self) -> String {
         match self.level {
             ProbeTarget::L1 | ProbeTarget::L2 | ProbeTarget::Dram => format!("{GPU_BENCHES}, {}", self.file),
-            ProbeTarget::Peer | ProbeTarget::Pattern(_) => self.file.to_owned(),
+            ProbeTarget::Peer | ProbeTarget::Pattern(_) | ProbeTarget::Scattered(_) => self.file.to_owned(),
         }
     }
 
@@ -309,6 +367,7 @@ impl Probe {
     pub fn design(&self) -> &'static str {
         match self.level {
             ProbeTarget::L1 | ProbeTarget::L2 | ProbeTarget::Dram | ProbeTarget::Pattern(_) => self.machine,
+            ProbeTarget::Scattered(_) => "h100",
             ProbeTarget::Peer => "numa-memory-side",
         }
     }
@@ -364,7 +423,7 @@ impl Probe {
                 slices.min(sms * rate(machine.crossbar.rate))
             }
             ProbeTarget::Dram => modules * rate(machine.dram.rate),
-            ProbeTarget::Pattern(_) => return None,
+            ProbeTarget::Pattern(_) | ProbeTarget::Scattered(_) => return None,
             ProbeTarget::Peer => {
                 let header = machine.messages.header_bytes.0;
                 let carried = if self.direction() == TransferDirection::Copy {
@@ -398,6 +457,11 @@ impl Probe {
         if let ProbeTarget::Pattern(pattern) = self.level {
             let length = length.parse().expect("lengths of probes are numbers");
             let (time_s, amount) = measure_pattern(pattern, length, machine, design)?;
+            return Ok(TransferAmount { time_s, amount });
+        }
+        if let ProbeTarget::Scattered(reads) = self.level {
+            let loads = length.parse().expect("lengths of probes are numbers");
+            let (time_s, amount) = reads.measure(loads, machine, design)?;
             return Ok(TransferAmount { time_s, amount });
         }
         if self.level == ProbeTarget::Peer {

@@ -1,38 +1,49 @@
-//! DRAM model for a module, or for a slice group ([`crate::group`]): channels with banks, open rows, and a shared bus
-//! per channel.
+//! DRAM model for a module, or for a slice group ([`crate::group`]): channels with banks, open rows, and a command
+//! scheduler per channel.
 //!
 //! A group's lines are interleaved over its channels. Each channel in the module contributes a row to a stretch of
 //! lines. The stretch length equals the total length of these rows. A stream therefore opens a row in each channel
 //! once per stretch, with or without groups.
 //!
 //! An access computes its completion time on issue, in the event at `now`, although the access may become `ready`
-//! later; nothing is queued as an event. The gains from FR-FCFS scheduling (first-ready, first-come first-served) are
-//! modelled as follows:
+//! later; nothing is queued as an event. A channel reserves its commands in two calendars, in any order of time:
+//! - Column commands, each with a burst on the data bus: a burst apart (tCCD_S), and tCCD_L apart inside a bank group.
+//! - Activations: tRRD_S apart, and tRRD_L apart inside a bank group. The window for four activations (tFAW) is
+//!   modelled as an activation per quarter.
+//!
+//! The gains from FR-FCFS scheduling (first-ready, first-come first-served) are modelled as follows:
 //! - A bank remembers the last eight intervals in which a row was or will be open. A request joins such an interval as
 //!   a row hit if its row is open, or will be opened for an earlier request. It overtakes older requests for different
 //!   rows.
 //! - Otherwise the row is opened after everything scheduled in the bank, while the remaining banks work.
-//! - The bus is a [`Calendar`] of bursts: data is transferred when ready, independent of request order.
-//! - Writes wait in a queue per channel. When the queue is half full, this half drains in a batch sorted by bank and
-//!   row. The bus turns around once in each direction if it has read since the previous batch.
+//! - Writes wait in a queue per channel. With the queue half full, a batch drains: the writes whose banks are ready, in
+//!   the order of banks and rows. The batch takes the data bus as soon as the reads already scheduled leave room. Later
+//!   reads follow after the batch and the turnaround time.
 //! - A write to a line with a waiting write in the gathering half merges with this write: both use a single entry, and
 //!   their bytes are written together. Source: the write queues in gem5 (`mergedWrBursts`) and DRAMsim3.
-//! - All banks in a channel are refreshed together, and this closes their rows. A due refresh is postponed until the
-//!   channel is idle for the refresh time. Up to eight refreshes stay postponed; any further refresh blocks the
-//!   channel.
+//! - Refreshes close rows when due ([`RefreshScope`]).
+//!
+//! Memory moves aligned atoms: an access takes the bursts for every atom with a requested byte.
 //!
 //! Approximations: a request that joins a row takes bus time but does not keep the row open past a precharge already
-//! scheduled. Reads pass between the writes in a batch. A read to a line in the write queue accesses the bank. The
-//! hash over slices decides how many lines from a stretch fall into a group's row: `row` on average. Writes use the
-//! timings given for reads. An access that arrives while an idle channel is refreshed does not wait. Not modelled:
-//! bank groups, write recovery, ECC, power states, closing idle rows, refreshes per bank.
+//! scheduled. A read to a line in the write queue accesses the bank. The hash over slices decides how many lines from a
+//! stretch fall into a group's row: `row` on average. Not modelled: refreshes of a whole channel
+//! that are postponed, ECC, power states, closing idle
+//! rows, reads in a partially written atom.
 
-use crate::calendar::{Calendar, FRACTION};
+mod bank;
+
+use crate::calendar::{Calendar, Distances, FRACTION};
 use crate::group::GroupIndex;
 use crate::set_index::SetIndex;
+use bank::{Bank, ChannelRefresh, RowState};
+use std::collections::VecDeque;
+use std::mem::take;
 use tombolo_engine::prefetch;
 use tombolo_metrics::DramRecord;
-use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate};
+use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate, Sectors};
+
+pub use tombolo_machine::machine::RefreshScope;
 
 /// Shape and timings of a module's DRAM. All times are spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +54,22 @@ pub struct DramConfig {
     pub channels: u32,
     /// Number of banks per channel, at least 1.
     pub banks: u32,
+    /// Number of bank groups per channel, a power of two: bank `b` belongs to group `b % bank_groups`.
+    pub bank_groups: u32,
     /// Line size.
     pub line: LineSize,
     /// Row size per bank: a power of two, in lines.
     pub row: Bytes,
-    /// Smallest transfer; accesses are rounded up to complete bursts.
+    /// Bytes per column command: a power of two.
     pub burst: Bytes,
+    /// Smallest aligned access: a power of two, from a burst to a line.
+    pub atom: Bytes,
     /// Column access latency (CL): from a read command to its first data.
     pub t_cas: Ps,
+    /// Write latency (CWL): from a write command to its first data.
+    pub t_cwl: Ps,
+    /// Minimum distance between column commands to a bank group (tCCD_L), rounded to half bursts.
+    pub t_ccd_l: Ps,
     /// Activate to column access (tRCD): from opening a row to its first column access.
     pub t_rcd: Ps,
     /// Precharge (tRP): from closing a row to opening the next.
@@ -58,16 +77,38 @@ pub struct DramConfig {
     /// Minimum time from opening a row to closing it (tRAS). `t_ras + t_rp` is tRC, the distance between two rows in a
     /// bank.
     pub t_ras: Ps,
+    /// Minimum distance between activations in a channel (tRRD_S).
+    pub t_rrd_s: Ps,
+    /// Minimum distance between activations in a bank group (tRRD_L).
+    pub t_rrd_l: Ps,
     /// Window for four activations per channel (tFAW), modelled as a single activation per quarter; zero for no limit.
     pub t_faw: Ps,
-    /// Bus idle time per write batch after reads, both turnarounds together; rounded up to bursts.
+    /// Read command to precharge (tRTP).
+    pub t_rtp: Ps,
+    /// Write recovery (tWR): from the last written data to precharge.
+    pub t_wr: Ps,
+    /// Bus idle time between written data and the next read data.
     pub t_turn: Ps,
-    /// Refresh interval per channel (tREFI); zero disables refresh.
+    /// Banks that are refreshed together.
+    pub refresh: RefreshScope,
+    /// Refresh interval for a bank (tREFI); zero disables refresh.
     pub t_refi: Ps,
     /// Refresh time (tRFC).
     pub t_rfc: Ps,
     /// Write queue capacity per channel, at least 2: half the writes gather while the remaining half drains.
     pub write_queue: u32,
+}
+
+impl DramConfig {
+    /// Minimum distance between activations in a channel: the larger of tRRD_S and a quarter of tFAW.
+    fn activation_gap(&self) -> Ps {
+        self.t_rrd_s.max(Ps(self.t_faw.0.div_ceil(4)))
+    }
+
+    /// Distance between two rows in a bank that are written, without the time for data.
+    fn write_cycle(&self) -> Ps {
+        (self.t_ras + self.t_rp).max(self.t_rcd + self.t_cwl + self.t_wr + self.t_rp)
+    }
 }
 
 /// DRAM counters for a module.
@@ -77,9 +118,9 @@ pub struct DramStats {
     pub reads: u64,
     /// Write accesses, excluding writes merged with a waiting write.
     pub writes: u64,
-    /// Bytes read, in complete bursts.
+    /// Bytes read, in complete atoms.
     pub read_bytes: u64,
-    /// Bytes written, in complete bursts.
+    /// Bytes written, in complete atoms.
     pub write_bytes: u64,
     /// Row hits: accesses to a row that is open or about to be opened.
     pub row_hits: u64,
@@ -114,9 +155,6 @@ impl DramStats {
     }
 }
 
-/// Number of row intervals remembered per bank.
-const OPENINGS: usize = 8;
-
 /// Issue time and memory arrival time of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessTiming {
@@ -130,101 +168,6 @@ impl AccessTiming {
     /// Creates an access that is ready when issued.
     pub fn at(now: Ps) -> AccessTiming {
         AccessTiming { issued: now, ready: now }
-    }
-}
-
-/// Bank state: past, current and scheduled row intervals. Index [`Bank::newest`] is the last row opened; it stays open
-/// until another row is needed.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Bank {
-    /// Row numbers; [`Bank::NONE`] marks an unused entry.
-    rows: [u64; OPENINGS],
-    /// First possible column access per interval.
-    opens: [Ps; OPENINGS],
-    /// Precharge time per interval.
-    closes: [Ps; OPENINGS],
-    newest: usize,
-    /// Activation time of the newest row.
-    activated: Ps,
-    /// End time of all column accesses scheduled on the newest row.
-    busy: Ps,
-    /// Number of channel refreshes already applied to this bank.
-    refreshes: u64,
-}
-
-/// Row state found by an access in its bank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RowState {
-    Hit,
-    Closed,
-    Conflict,
-}
-
-/// Row interval usable for an access: index in the bank, row state found, and earliest possible column access.
-#[derive(Clone, Copy, Debug)]
-struct RowInterval {
-    at: usize,
-    state: RowState,
-    column: Ps,
-}
-
-impl Bank {
-    const NONE: u64 = u64::MAX;
-    /// Row number without any line.
-    const USELESS: u64 = u64::MAX - 1;
-
-    fn new() -> Bank {
-        Bank {
-            rows: [Bank::NONE; OPENINGS],
-            opens: [Ps::ZERO; OPENINGS],
-            closes: [Ps::ZERO; OPENINGS],
-            newest: 0,
-            activated: Ps::ZERO,
-            busy: Ps::ZERO,
-            refreshes: 0,
-        }
-    }
-
-    /// Applies channel refreshes, `refreshes` in total since the start: all rows are closed.
-    #[inline]
-    fn refresh(&mut self, refreshes: u64) {
-        if self.refreshes != refreshes {
-            self.refreshes = refreshes;
-            self.rows = [Bank::NONE; OPENINGS];
-        }
-    }
-
-    /// Prevents requests from joining any row opened so far.
-    fn forget_rows(&mut self) {
-        for row in self.rows.iter_mut().filter(|row| **row != Bank::NONE) {
-            *row = Bank::USELESS;
-        }
-    }
-
-    /// Returns the open interval for `row` that a request at `ready` can join.
-    #[inline]
-    fn joinable(&self, row: u64, ready: Ps) -> Option<RowInterval> {
-        let open = |at: &usize| self.rows[*at] == row && ready < self.closes[*at];
-        let at = std::iter::once(self.newest).chain(0..OPENINGS).find(open)?;
-        Some(RowInterval { at, state: RowState::Hit, column: self.opens[at].max(ready) })
-    }
-
-    /// Opens `row` after everything scheduled in the bank, for an access in the event at `timing.issued`.
-    #[inline]
-    fn open(&mut self, row: u64, timing: AccessTiming, config: &DramConfig, activations: &mut Calendar) -> RowInterval {
-        let closed = self.rows[self.newest] == Bank::NONE;
-        let may_close = timing.ready.max(self.busy).max(self.activated + config.t_ras);
-        let earliest = if closed { timing.ready } else { may_close + config.t_rp };
-        let activate = activations.reserve(timing.issued, earliest, 1) - activations.span(1);
-        if !closed {
-            self.closes[self.newest] = activate - config.t_rp;
-        }
-        self.newest = (self.newest + 1) % OPENINGS;
-        let (at, column) = (self.newest, activate + config.t_rcd);
-        (self.rows[at], self.opens[at], self.closes[at]) = (row, column, Ps::NEVER);
-        (self.activated, self.busy) = (activate, column);
-        RowInterval { at, state: if closed { RowState::Closed } else { RowState::Conflict }, column }
     }
 }
 
@@ -257,6 +200,16 @@ impl WaitAccumulator {
     }
 }
 
+/// Direction of an access on the data bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Read,
+    /// Write in a batch, with data at this time at the earliest.
+    Write {
+        from: Ps,
+    },
+}
+
 /// Resources for an access. Ordered by bank, then row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BankAccess {
@@ -274,77 +227,62 @@ struct QueuedWrite {
     access: BankAccess,
 }
 
+/// Rows in a bank selected for a batch of writes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Selected {
+    rows: u32,
+    /// The last row, if any.
+    row: u64,
+}
+
+/// Number of reserved units in a word of the bus calendar, below which a batch of writes starts among the last reads.
+/// Source: fitted, with the quarter in [`Dram::select`], to mixes of reads and writes in DRAMsim3 and Ramulator 2
+/// (`tests/data/dram.csv`).
+const SPARSE: u32 = 40;
+
 #[derive(Clone, Debug)]
 struct Channel {
-    bus: Calendar,
+    /// Column commands, by the first unit of their bursts on the data bus.
+    columns: Calendar,
+    activations: Calendar,
     /// Bus busy time, turnarounds included.
     busy: Ps,
-    activations: Calendar,
     /// Intervals in which accesses waited for earlier accesses.
     waits: WaitAccumulator,
-    /// Gathering batch of writes.
+    /// Gathering writes, oldest first.
     writes: Vec<QueuedWrite>,
+    /// Writes of the current batch; empty between batches.
+    batch: Vec<BankAccess>,
     /// Completion time of the last write batch.
     written: Ps,
-    /// True if bytes were read since the last write batch.
-    has_read: bool,
-    /// Earliest time at which the gathering batch can accept another write, because an earlier batch has drained.
-    room_at: Ps,
-    refresh: Refresh,
+    /// Start of the last write batch, if no read was scheduled since: the bus has not turned yet.
+    writing: Option<Ps>,
+    /// End of all scheduled accesses.
+    end: Ps,
+    /// Times at which scheduled writes leave the queue, in order.
+    leaving: VecDeque<Ps>,
+    refresh: ChannelRefresh,
 }
 
-/// Maximum number of postponed refreshes per channel. Source: JESD79-3 and JESD79-4, refresh command: at most eight
-/// may be postponed; assumed for HBM2 as well.
-const POSTPONED: u64 = 8;
-
-/// Refresh state for a channel, up to the latest access.
-#[derive(Clone, Copy, Debug)]
-struct Refresh {
-    /// Time at which the next refresh is due.
-    due: Ps,
-    /// Number of refreshes due but not done.
-    owed: u64,
-    /// Number of refreshes done.
-    done: u64,
-    /// End time of all issued accesses.
-    idle: Ps,
-}
-
-impl Refresh {
-    /// Creates the state for channel `index` among `count` channels: their first refreshes are spread over an
-    /// interval.
-    fn new(config: &DramConfig, index: u32, count: u32) -> Refresh {
-        let due = match config.t_refi {
-            Ps::ZERO => Ps::NEVER,
-            interval => Ps(interval.0 / u64::from(count) * u64::from(index + 1)),
-        };
-        Refresh { due, owed: 0, done: 0, idle: Ps::ZERO }
+impl Channel {
+    /// Time from which the write queue, with `capacity` entries, has room for another write.
+    #[inline]
+    fn room(&mut self, now: Ps, capacity: usize) -> Ps {
+        while self.leaving.front().is_some_and(|&leaves| leaves <= now) {
+            self.leaving.pop_front();
+        }
+        if self.writes.len() + self.leaving.len() < capacity {
+            return Ps::ZERO;
+        }
+        self.leaving.pop_front().unwrap_or_default()
     }
 
-    /// Performs due refreshes during the idle time since the previous access, limited by the available time; refreshes
-    /// that can no longer be postponed occupy the bus. Returns the time at which the access may start.
-    #[inline]
-    fn advance(&mut self, timing: AccessTiming, config: &DramConfig, bus: &mut Calendar) -> Ps {
-        if timing.ready >= self.due {
-            let more = (timing.ready - self.due).0 / config.t_refi.0 + 1;
-            self.owed += more;
-            self.due += Ps(more * config.t_refi.0);
-        }
-        if self.owed == 0 {
-            return timing.ready;
-        }
-        let fit = self.owed.min(timing.ready.saturating_sub(self.idle).0 / config.t_rfc.0.max(1));
-        self.owed -= fit;
-        self.done += fit;
-        let forced = self.owed.saturating_sub(POSTPONED);
-        if forced == 0 {
-            return timing.ready;
-        }
-        self.owed -= forced;
-        self.done += forced;
-        let span = Ps(forced * config.t_rfc.0);
-        bus.reserve(timing.issued, timing.ready, bus.units(span));
-        timing.ready + span
+    /// Turns the bus to reads, after the last write batch.
+    #[cold]
+    fn turn(&mut self, now: Ps, turn: Ps, stats: &mut DramStats) {
+        self.columns.open_window(now, self.written, self.written + turn);
+        self.busy += turn;
+        stats.busy += turn;
     }
 }
 
@@ -359,16 +297,54 @@ pub struct Dram {
     over_banks: SetIndex,
     /// Binary logarithm of lines per row.
     row_shift: u32,
-    /// Binary logarithm of the burst size. Sizes must be a power of two.
+    /// Atoms of a line.
+    atoms: Sectors,
+    /// Binary logarithm of bursts per grain, and of grains per burst; one of them is 0.
+    bursts_per_grain: u32,
+    grains_per_burst: u32,
+    /// Binary logarithm of the burst size.
     burst_shift: u32,
-    /// Bus turnaround in both directions, in bursts.
-    turn: u64,
-    /// Number of writes per batch.
+    /// Time of a burst on the data bus.
+    burst_time: BurstTime,
+    /// Number of gathered writes that start a batch.
     batch: usize,
+    /// Rows selected for a batch, by bank in a channel.
+    selected: Vec<Selected>,
     channels: Vec<Channel>,
     /// Banks in channel-major order: bank `b` in channel `c` is `c * banks + b`.
     banks: Vec<Bank>,
     stats: DramStats,
+}
+
+/// Duration of a burst, in 2^-16 ps.
+#[derive(Clone, Copy, Debug)]
+struct BurstTime(u64);
+
+impl BurstTime {
+    fn new(config: &DramConfig) -> BurstTime {
+        let fraction = (u128::from(config.burst.0 * u64::from(config.channels)) * 1_000_000_000_000) << FRACTION;
+        BurstTime(fraction.checked_div(config.rate.0.into()).unwrap_or(0) as u64)
+    }
+
+    #[inline]
+    fn span(self, bursts: u64) -> Ps {
+        Ps((bursts * self.0) >> FRACTION)
+    }
+
+    /// Calendar for column commands: tCCD_L in units of a burst, or of half a burst if this is closer.
+    fn columns(self, config: &DramConfig) -> Calendar {
+        let halves = ((config.t_ccd_l.0 << FRACTION) * 2 + self.0 / 2).checked_div(self.0).unwrap_or(2);
+        let halves = if config.bank_groups == 1 { 2 } else { halves.clamp(2, 64) };
+        let (parts, any, group) = if halves % 2 == 0 { (1, 1, halves / 2) } else { (2, 2, halves) };
+        Calendar::with_distances(self.0 / parts, Distances { groups: config.bank_groups, any, group })
+    }
+}
+
+/// Calendar for activations.
+fn activations(config: &DramConfig) -> Calendar {
+    let unit = config.activation_gap().0;
+    let group = if config.bank_groups == 1 { 1 } else { config.t_rrd_l.0.div_ceil(unit.max(1)).clamp(1, 64) };
+    Calendar::with_distances(unit << FRACTION, Distances { groups: config.bank_groups, any: 1, group })
 }
 
 impl Dram {
@@ -390,59 +366,63 @@ impl Dram {
         let channels = config.channels / group.groups;
         let first = group.index * channels;
         let lines_per_row = config.row.0 / config.line.bytes();
+        let (line, grain) = (config.line.bytes(), config.line.grain());
         assert!(lines_per_row.is_power_of_two(), "a row of {} is no power of two of lines", config.row);
         assert!(config.burst.0.is_power_of_two(), "a burst of {} is no power of two", config.burst);
+        let atom = config.atom.0.clamp(config.burst.0, line.max(config.burst.0));
+        assert!(atom.is_power_of_two(), "an atom of {} is no power of two", config.atom);
+        assert!(config.bank_groups.is_power_of_two(), "{} bank groups are no power of two", config.bank_groups);
         assert!(config.write_queue >= 2, "a write queue needs two places");
-        let burst_time = match config.rate.0 {
-            0 => 0,
-            rate => {
-                ((u128::from(config.burst.0 * u64::from(config.channels)) * 1_000_000_000_000) << FRACTION)
-                    / u128::from(rate)
-            }
-        };
+        let burst_time = BurstTime::new(&config);
+        let (columns, activations) = (burst_time.columns(&config), activations(&config));
         let batch = config.write_queue as usize / 2;
-        let bus = Calendar::new(burst_time as u64);
         let channel = |index: u32| Channel {
-            bus: bus.clone(),
+            columns: columns.clone(),
+            activations: activations.clone(),
             busy: Ps::ZERO,
-            activations: Calendar::new((config.t_faw.0 << FRACTION) / 4),
             waits: WaitAccumulator::default(),
             writes: Vec::with_capacity(batch),
+            batch: Vec::with_capacity(batch),
             written: Ps::ZERO,
-            has_read: false,
-            room_at: Ps::ZERO,
-            refresh: Refresh::new(&config, index, config.channels),
+            writing: None,
+            end: Ps::ZERO,
+            leaving: VecDeque::with_capacity(config.write_queue as usize),
+            refresh: ChannelRefresh::new(&config, index),
         };
+        let (burst_log, grain_log) = (config.burst.0.trailing_zeros(), grain.trailing_zeros());
         Dram {
             config,
             over_module: SetIndex::new(config.channels),
             over_channels: if group.groups == 1 { SetIndex::new(channels) } else { SetIndex::within_slices(channels) },
             over_banks: SetIndex::new(config.banks),
             row_shift: lines_per_row.trailing_zeros(),
-            burst_shift: config.burst.0.trailing_zeros(),
-            turn: bus.units(config.t_turn),
+            atoms: Sectors::new((atom.min(line) / grain).max(1) as u32),
+            bursts_per_grain: grain_log.saturating_sub(burst_log),
+            grains_per_burst: burst_log.saturating_sub(grain_log),
+            burst_shift: burst_log,
+            burst_time,
             batch,
+            selected: vec![Selected::default(); config.banks as usize],
             channels: (first..first + channels).map(channel).collect(),
-            banks: vec![Bank::new(); channels as usize * config.banks as usize],
+            banks: (0..channels * config.banks).map(|bank| Bank::new(&config, bank % config.banks)).collect(),
             stats: DramStats::default(),
         }
     }
 
-    /// Reads `bytes` (at most a line) from `line`; returns the arrival time for the last byte.
+    /// Reads the bytes `mask` of `line`; returns the arrival time for the last byte.
     #[inline]
-    pub fn read(&mut self, timing: AccessTiming, line: Line, bytes: Bytes) -> Ps {
-        self.read_behind(timing, line, bytes).0
+    pub fn read(&mut self, timing: AccessTiming, line: Line, mask: Mask) -> Ps {
+        self.read_behind(timing, line, mask).0
     }
 
     /// Like [`Dram::read`]; also returns the time spent waiting for earlier accesses.
     #[inline]
-    pub fn read_behind(&mut self, timing: AccessTiming, line: Line, bytes: Bytes) -> (Ps, Ps) {
+    pub fn read_behind(&mut self, timing: AccessTiming, line: Line, mask: Mask) -> (Ps, Ps) {
         let (channel, bank, row) = self.locate(line);
-        let bursts = self.bursts(bytes);
+        let bursts = self.bursts(mask);
         self.stats.reads += 1;
         self.stats.read_bytes += bursts << self.burst_shift;
-        self.channels[channel].has_read = true;
-        let (done, waited) = self.access(channel, timing, BankAccess { bank, row, bursts });
+        let (done, waited) = self.access(channel, timing, BankAccess { bank, row, bursts }, Direction::Read);
         self.stats.queueing += waited;
         (done, waited)
     }
@@ -452,25 +432,22 @@ impl Dram {
     #[inline]
     pub fn write(&mut self, timing: AccessTiming, line: Line, mask: Mask) -> Ps {
         let (channel, bank, row) = self.locate(line);
-        let bursts_of = |mask: Mask| self.bursts(Bytes(u64::from(mask.grains()) * self.config.line.grain()));
         let queue = &self.channels[channel];
-        let accepted = timing.ready.max(queue.room_at);
         let waiting = queue.writes.iter().rposition(|write| write.line == line);
         let before = waiting.map_or(Mask::NONE, |at| queue.writes[at].mask);
-        let (mask, more) = (before | mask, bursts_of(before | mask) - bursts_of(before));
+        let (mask, more) = (before | mask, self.bursts(before | mask) - self.bursts(before));
         self.stats.write_bytes += more << self.burst_shift;
         let queue = &mut self.channels[channel];
         if let Some(at) = waiting {
             let write = &mut queue.writes[at];
             write.mask = mask;
             write.access.bursts += more;
-            return accepted;
+            return timing.ready;
         }
         self.stats.writes += 1;
+        let accepted = timing.ready.max(queue.room(timing.issued, self.config.write_queue as usize));
         queue.writes.push(QueuedWrite { line, mask, access: BankAccess { bank, row, bursts: more } });
-        if queue.writes.len() == self.batch {
-            // The next batch gathers in the half released by the previous batch.
-            queue.room_at = queue.written;
+        if queue.writes.len() >= self.batch {
             self.drain(channel, AccessTiming { ready: accepted, ..timing });
         }
         accepted
@@ -509,29 +486,31 @@ impl Dram {
 
     /// Channel, bank (numbered over all channels in this instance) and row of `line`.
     #[inline]
-    fn locate(&self, line: Line) -> (usize, usize, u64) {
+    pub fn locate(&self, line: Line) -> (usize, usize, u64) {
         let channel = self.over_channels.index(line.0);
         let (in_channel, _) = self.over_module.split(line.0);
         let (row, bank) = self.over_banks.place(in_channel >> self.row_shift);
         (channel, channel * self.config.banks as usize + bank, row)
     }
 
+    /// Number of bursts for all atoms with a byte in `mask`.
     #[inline]
-    fn bursts(&self, bytes: Bytes) -> u64 {
-        (bytes.0 + self.config.burst.0 - 1) >> self.burst_shift
+    fn bursts(&self, mask: Mask) -> u64 {
+        let grains = u64::from(self.atoms.widen(mask).grains());
+        ((grains << self.bursts_per_grain) + (1 << self.grains_per_burst) - 1) >> self.grains_per_burst
     }
 
     /// Schedules an access on its bank and bus; returns the end time, and the time spent waiting for earlier accesses.
     #[inline]
-    fn access(&mut self, channel: usize, timing: AccessTiming, access: BankAccess) -> (Ps, Ps) {
+    fn access(&mut self, channel: usize, timing: AccessTiming, access: BankAccess, direction: Direction) -> (Ps, Ps) {
+        let group = (access.bank - channel * self.config.banks as usize) as u32 & (self.config.bank_groups - 1);
         let channel = &mut self.channels[channel];
         let bank = &mut self.banks[access.bank];
-        let came = timing.ready;
-        let timing = AccessTiming { ready: channel.refresh.advance(timing, &self.config, &mut channel.bus), ..timing };
-        bank.refresh(channel.refresh.done);
+        channel.refresh.advance(timing.ready, channel.end, &self.config);
+        bank.refresh(&channel.refresh, timing.ready, &self.config);
         let opened = match bank.joinable(access.row, timing.ready) {
             Some(opened) => opened,
-            None => bank.open(access.row, timing, &self.config, &mut channel.activations),
+            None => bank.open(access.row, timing, &self.config, (&mut channel.activations, group)),
         };
         let opening = match opened.state {
             RowState::Hit => {
@@ -547,35 +526,80 @@ impl Dram {
                 self.config.t_rcd + self.config.t_rp
             }
         };
-        let work = channel.bus.span(access.bursts);
-        let done = channel.bus.reserve(timing.issued, opened.column + self.config.t_cas, access.bursts);
+        let (latency, from) = match direction {
+            Direction::Read => {
+                if channel.writing.take().is_some() {
+                    channel.turn(timing.issued, self.config.t_turn, &mut self.stats);
+                }
+                (self.config.t_cas, Ps::ZERO)
+            }
+            Direction::Write { from } => (self.config.t_cwl, from),
+        };
+        let earliest = (opened.column + latency).max(from);
+        let done = match direction {
+            Direction::Read => channel.columns.reserve_in(group, timing.issued, earliest, access.bursts),
+            Direction::Write { .. } => channel.columns.reserve_in_window(group, timing.issued, earliest, access.bursts),
+        };
+        channel.end = channel.end.max(done);
+        let work = self.burst_time.span(access.bursts);
         self.stats.busy += work;
         channel.busy += work;
-        if opened.at == bank.newest {
-            bank.busy = bank.busy.max(done - self.config.t_cas);
+        match direction {
+            Direction::Read => {
+                let command = done.saturating_sub(latency + self.burst_time.span(1));
+                bank.hold(opened.at, command + self.config.t_rtp);
+            }
+            Direction::Write { .. } => bank.hold(opened.at, done + self.config.t_wr),
         }
-        channel.refresh.idle = channel.refresh.idle.max(done);
-        let (ready, starts) = (came + opening + self.config.t_cas, done - work);
+        let (ready, starts) = (timing.ready + opening + latency, done - channel.columns.idle_span(access.bursts));
         channel.waits.add(ready, starts);
         (done, starts.saturating_sub(ready))
     }
 
-    /// Schedules a channel's gathered writes as a batch. Their rows may open while the previous batch still occupies
-    /// the bus.
+    /// Schedules a channel's gathered writes as a batch. Their rows may open while reads still occupy the bus.
     fn drain(&mut self, channel: usize, timing: AccessTiming) {
-        let mut writes = std::mem::take(&mut self.channels[channel].writes);
-        writes.sort_unstable_by_key(|write| write.access);
-        // Consecutive batches need no bus turnaround in between.
-        let turn = if std::mem::take(&mut self.channels[channel].has_read) { self.turn } else { 0 };
-        let Channel { bus, busy, .. } = &mut self.channels[channel];
-        let turned = bus.reserve(timing.issued, timing.ready, turn);
-        self.stats.busy += bus.span(turn);
-        *busy += bus.span(turn);
-        let ends = writes.iter().map(|&write| self.access(channel, timing, write.access).0);
-        let written = ends.fold(turned, Ps::max);
-        writes.clear();
+        let Channel { columns, writes, batch, leaving, writing, .. } = &mut self.channels[channel];
+        let from = match *writing {
+            Some(started) => started.max(timing.ready),
+            None => columns.sparse_from(timing.issued, timing.ready, SPARSE),
+        };
+        let (mut writes, mut batch, mut leaving) = (take(writes), take(batch), take(leaving));
+        self.select(from, &mut writes, &mut batch);
+        batch.sort_unstable();
+        leaving.extend(batch.iter().map(|&write| self.access(channel, timing, write, Direction::Write { from }).0));
+        leaving.make_contiguous().sort_unstable();
+        let written = leaving.back().copied().unwrap_or(from);
+        batch.clear();
         let channel = &mut self.channels[channel];
-        (channel.writes, channel.written) = (writes, written);
+        channel.columns.open_window(timing.issued, from, written);
+        (channel.writes, channel.batch, channel.leaving) = (writes, batch, leaving);
+        (channel.written, channel.writing) = (written.max(channel.written), Some(from));
+    }
+
+    /// Moves gathered writes into a batch with its first data at `from`, oldest first: those that their banks can start
+    /// during the first quarter of the time for all, or all if there are none.
+    fn select(&mut self, from: Ps, writes: &mut Vec<QueuedWrite>, batch: &mut Vec<BankAccess>) {
+        let bursts = writes.iter().map(|write| write.access.bursts).sum();
+        let commands = Ps(self.config.activation_gap().0 * writes.len() as u64);
+        let until = from + Ps(self.burst_time.span(bursts).max(commands).0 / 4);
+        let cycle = self.config.write_cycle();
+        self.selected.fill(Selected::default());
+        let Dram { banks, selected, config, .. } = self;
+        writes.retain(|write| {
+            let access = write.access;
+            let Selected { rows, row } = &mut selected[access.bank % config.banks as usize];
+            let is_open = *rows > 0 && *row == access.row;
+            let fits = is_open || banks[access.bank].busy().max(from) + Ps(cycle.0 * u64::from(*rows)) < until;
+            if fits {
+                *rows += u32::from(!is_open);
+                *row = access.row;
+                batch.push(access);
+            }
+            !fits
+        });
+        if batch.is_empty() {
+            batch.extend(writes.drain(..).map(|write| write.access));
+        }
     }
 }
 

@@ -14,15 +14,24 @@ const CONFIG: DramConfig = DramConfig {
     rate: Rate(256_000_000_000),
     channels: 8,
     banks: 16,
+    bank_groups: 1,
     line: LineSize::B128,
     row: Bytes(2048),
     burst: Bytes(32),
+    atom: Bytes(32),
     t_cas: Ps::from_ns(14),
+    t_cwl: Ps::from_ns(14),
+    t_ccd_l: Ps::ZERO,
     t_rcd: Ps::from_ns(15),
     t_rp: Ps::from_ns(16),
     t_ras: Ps::from_ns(33),
+    t_rrd_s: Ps::ZERO,
+    t_rrd_l: Ps::ZERO,
     t_faw: Ps::from_ns(16),
+    t_rtp: Ps::from_ns(1),
+    t_wr: Ps::ZERO,
     t_turn: Ps::from_ns(20),
+    refresh: RefreshScope::Channel,
     t_refi: Ps::ZERO,
     t_rfc: Ps::ZERO,
     write_queue: 64,
@@ -74,7 +83,7 @@ fn queued(dram: &Dram, until: Ps) -> Ps {
 }
 
 fn read(dram: &mut Dram, now: Ps, line: Line) -> Ps {
-    dram.read(AccessTiming::at(now), line, LINE)
+    dram.read(AccessTiming::at(now), line, Mask::ALL)
 }
 
 fn percent_of_rate(lines: u64, time: Ps) -> u64 {
@@ -92,9 +101,9 @@ fn an_idle_read_takes_what_its_row_costs() {
     let rows: Vec<Line> = one_bank(2).collect();
     let hit = CONFIG.t_cas + LINE_TIME;
     let closed = hit + CONFIG.t_rcd;
-    assert_eq!(dram.read(AccessTiming::at(Ps(1_000_001)), rows[0], LINE), Ps(1_000_001) + closed);
-    assert_eq!(dram.read(AccessTiming::at(Ps(2_000_000)), rows[0], LINE), Ps(2_000_000) + hit);
-    assert_eq!(dram.read(AccessTiming::at(Ps(3_000_000)), rows[1], LINE), Ps(3_000_000) + closed + CONFIG.t_rp);
+    assert_eq!(dram.read(AccessTiming::at(Ps(1_000_001)), rows[0], Mask::ALL), Ps(1_000_001) + closed);
+    assert_eq!(dram.read(AccessTiming::at(Ps(2_000_000)), rows[0], Mask::ALL), Ps(2_000_000) + hit);
+    assert_eq!(dram.read(AccessTiming::at(Ps(3_000_000)), rows[1], Mask::ALL), Ps(3_000_000) + closed + CONFIG.t_rp);
     let DramStats { row_hits, row_misses, row_conflicts, queueing, .. } = *dram.stats();
     assert_eq!((row_hits, row_misses, row_conflicts, queueing), (1, 1, 1, Ps::ZERO));
 }
@@ -111,7 +120,7 @@ fn a_queue_is_seen_where_accesses_wait_for_others() {
     assert_eq!(queued(&idle, end), Ps::ZERO, "one at a time waits for nobody");
     let mut half_loaded = Dram::new(CONFIG);
     let each = Ps(LINE.0 * 2 * 1_000_000 / (CONFIG.rate.0 / 1_000_000));
-    (0..20_000).for_each(|i| _ = half_loaded.read(AccessTiming::at(Ps(i * each.0)), Line(i), LINE));
+    (0..20_000).for_each(|i| _ = half_loaded.read(AccessTiming::at(Ps(i * each.0)), Line(i), Mask::ALL));
     let end = Ps(20_000 * each.0);
     let waited = queued(&half_loaded, end);
     assert!(waited.0 * 2 < end.0, "half the rate: {waited} of {end}");
@@ -127,7 +136,7 @@ fn waits_that_overlap_count_once_and_those_to_come_not_yet() {
 #[test]
 fn a_sector_takes_a_sector_of_the_bus() {
     let mut dram = Dram::new(CONFIG);
-    let done = dram.read(AccessTiming::at(Ps::ZERO), Line(0), Bytes(20));
+    let done = dram.read(AccessTiming::at(Ps::ZERO), Line(0), Mask(0b1_1111));
     assert_eq!(done, CONFIG.t_rcd + CONFIG.t_cas + Ps::from_ns(1), "one burst of 32 B");
     assert_eq!(dram.stats().read_bytes, 32);
 }
@@ -135,7 +144,7 @@ fn a_sector_takes_a_sector_of_the_bus() {
 #[test]
 fn an_infinite_rate_leaves_the_latencies() {
     let mut dram = Dram::new(DramConfig { rate: Rate::INFINITE, ..CONFIG });
-    assert_eq!(dram.read(AccessTiming::at(Ps(7)), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
+    assert_eq!(dram.read(AccessTiming::at(Ps(7)), Line(0), Mask::ALL), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
     assert_eq!(dram.write(AccessTiming::at(Ps(8)), Line(0), Mask::ALL), Ps(8));
 }
 
@@ -188,7 +197,7 @@ fn requests_join_a_row_that_others_wait_for() {
     let rows = rows_of_one_bank(4);
     for at in 0..rows[0].len() {
         for row in &rows {
-            dram.read(AccessTiming::at(Ps::ZERO), row[at], LINE);
+            dram.read(AccessTiming::at(Ps::ZERO), row[at], Mask::ALL);
         }
     }
     let DramStats { row_hits, row_misses, row_conflicts, .. } = *dram.stats();
@@ -199,21 +208,33 @@ fn requests_join_a_row_that_others_wait_for() {
 fn a_row_stays_open_for_what_is_queued_on_it() {
     let mut dram = Dram::new(CONFIG);
     let rows = rows_of_one_bank(2);
-    let last = rows[0].iter().map(|&line| dram.read(AccessTiming::at(Ps::ZERO), line, LINE)).last().unwrap();
+    let last = rows[0].iter().map(|&line| dram.read(AccessTiming::at(Ps::ZERO), line, Mask::ALL)).last().unwrap();
     assert_eq!(last, CONFIG.t_rcd + CONFIG.t_cas + Ps(16 * LINE_TIME.0));
     let last_column = last - CONFIG.t_cas;
     let next = last_column + CONFIG.t_rp + CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
-    assert_eq!(dram.read(AccessTiming::at(Ps::ZERO), rows[1][0], LINE), next);
+    assert_eq!(dram.read(AccessTiming::at(Ps::ZERO), rows[1][0], Mask::ALL), next);
 }
 
 #[test]
 fn a_batch_of_writes_opens_each_row_once() {
     let mut dram = Dram::new(CONFIG);
-    let rows = rows_of_one_bank(16);
+    let in_bank = |bank| (0..).map(Line).filter(move |&line| Dram::new(CONFIG).locate(line).1 == bank);
+    let rows: Vec<Vec<Line>> = (0..16).map(|bank| in_bank(bank).take(2).collect()).collect();
     for at in 0..2 {
         rows.iter().for_each(|row| assert_eq!(dram.write(AccessTiming::at(Ps::ZERO), row[at], Mask::ALL), Ps::ZERO));
     }
-    assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
+    assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 banks, asked for in turn");
+}
+
+#[test]
+fn writes_that_a_bank_cannot_start_in_time_wait_for_a_later_batch() {
+    let mut dram = Dram::new(CONFIG);
+    let rows = rows_of_one_bank(32);
+    for row in &rows {
+        assert_eq!(dram.write(AccessTiming::at(Ps::ZERO), row[0], Mask::ALL), Ps::ZERO);
+    }
+    let DramStats { row_hits, row_misses, row_conflicts, .. } = *dram.stats();
+    assert_eq!((row_hits, row_misses, row_conflicts), (0, 1, 0), "a row of the bank");
 }
 
 /// Checks the time for a line stream: transfer time plus `turns` bus turnarounds, given the batch count. In each
@@ -247,48 +268,108 @@ fn batches_of_writes_that_follow_each_other_do_not_turn_the_bus() {
 const REFRESHED: DramConfig = DramConfig { t_refi: Ps::from_ns(4000), t_rfc: Ps::from_ns(400), ..CONFIG };
 
 #[test]
-fn a_stream_is_held_up_by_refreshes_that_cannot_be_postponed_any_more() {
-    let of = |config: DramConfig, lines| run(&mut Dram::new(config), 512, (0..lines).map(Line), read);
-    let few = 10_000;
-    let alone = of(CONFIG, few);
-    assert!(alone < Ps(POSTPONED * REFRESHED.t_refi.0));
-    assert_eq!(of(REFRESHED, few), alone, "all are postponed");
-    for lines in [64_000, 128_000] {
-        let (alone, time) = (of(CONFIG, lines), of(REFRESHED, lines));
-        let held_up = (time.0 / REFRESHED.t_refi.0 - POSTPONED) * REFRESHED.t_rfc.0;
-        let expected = (alone.0 + held_up) as f64;
-        assert!((time.0 as f64 / expected - 1.0).abs() < 0.01, "{time}, expected {expected} ps");
-    }
+fn a_stream_is_held_up_by_every_refresh_of_its_channel() {
+    let of = |config: DramConfig| run(&mut Dram::new(config), 512, (0..64_000).map(Line), read);
+    let (alone, time) = (of(CONFIG), of(REFRESHED));
+    let held_up = time.0 / REFRESHED.t_refi.0 * REFRESHED.t_rfc.0;
+    let expected = (alone.0 + held_up) as f64;
+    assert!((time.0 as f64 / expected - 1.0).abs() < 0.02, "{time}, expected {expected} ps");
+}
+
+#[test]
+fn refreshes_of_single_banks_hold_up_a_stream_less() {
+    let of = |config: DramConfig| run(&mut Dram::new(config), 512, (0..64_000).map(Line), read);
+    let (alone, together) = (of(CONFIG), of(REFRESHED));
+    let single = of(DramConfig { refresh: RefreshScope::Bank, t_rfc: Ps::from_ns(200), ..REFRESHED });
+    assert!(single >= alone && single.0 - alone.0 < (together.0 - alone.0) / 2, "{alone}, {single}, {together}");
+}
+
+#[test]
+fn a_busy_bank_is_refreshed_alone_before_its_next_refresh_is_due() {
+    let config = DramConfig { channels: 1, refresh: RefreshScope::Bank, t_rfc: Ps::from_ns(200), ..REFRESHED };
+    let mut dram = Dram::new(config);
+    let of_bank = |dram: &Dram, bank| (0..).map(Line).find(|&line| dram.locate(line).1 == bank).expect("it has lines");
+    let (first, second) = (of_bank(&dram, 0), of_bank(&dram, 1));
+    let open = CONFIG.t_cas + dram.burst_time.span(4);
+    // The first refresh of the first bank is due at a sixteenth of 4 us. A read every 150 ns leaves no time for any.
+    let latency = |dram: &mut Dram, at: u64, line| read(dram, Ps::from_ns(at), line) - Ps::from_ns(at);
+    let waits: Vec<u64> = (1..230).filter(|&i| latency(&mut dram, i * 150, first) > open).map(|i| i * 150).collect();
+    assert_eq!(waits[..5], [150, 4_350, 4_500, 8_250, 8_400], "due every 4 us; the read behind waits too");
+    assert_eq!(latency(&mut dram, 34_500, second), open + CONFIG.t_rcd, "all refreshes of an idle bank are done");
 }
 
 #[test]
 fn a_refresh_in_idle_time_closes_rows_and_holds_up_nobody() {
     let mut dram = Dram::new(DramConfig { channels: 1, ..REFRESHED });
-    let open = REFRESHED.t_cas + dram.channels[0].bus.span(4);
+    let open = REFRESHED.t_cas + dram.burst_time.span(4);
     let closed = open + REFRESHED.t_rcd;
-    for (at, costs) in [(0, closed), (3_900, open), (4_350, closed), (4_000_000, closed), (4_003_000, open)] {
+    for (at, costs) in [(0, closed), (3_900, open), (4_450, closed), (4_000_000, closed + Ps::from_ns(416))] {
         let at = Ps::from_ns(at);
         assert_eq!(read(&mut dram, at, Line(0)), at + costs, "{at}");
     }
 }
 
+/// Four bank groups, with twice the distance between column commands.
+const GROUPED: DramConfig = DramConfig { bank_groups: 4, t_ccd_l: Ps::from_ns(2), ..CONFIG };
+
 #[test]
-fn a_refresh_that_idle_time_is_too_short_for_is_postponed() {
-    // A read every 300 ns: no refresh fits in between. The row stays open until a ninth refresh is due.
-    let mut dram = Dram::new(DramConfig { channels: 1, ..REFRESHED });
-    let latency = |dram: &mut Dram, at: u64| read(dram, Ps::from_ns(at), Line(0)) - Ps::from_ns(at);
-    let waits: Vec<(u64, Ps)> = (0..140).map(|index| (index * 300, latency(&mut dram, index * 300))).collect();
-    let open = REFRESHED.t_cas + dram.channels[0].bus.span(4);
-    let closed = open + REFRESHED.t_rcd;
-    let expected = |at: u64| match at {
-        0 => closed,
-        36_000 | 40_200 => REFRESHED.t_rfc + closed,
-        _ => open,
+fn column_commands_to_a_bank_group_keep_their_distance() {
+    let row = rows_of_one_bank(1).remove(0);
+    let mut dram = Dram::new(GROUPED);
+    let last = row.iter().map(|&line| read(&mut dram, Ps::ZERO, line)).last().expect("a row has lines");
+    let bursts = 4 * row.len() as u64;
+    assert_eq!(last, CONFIG.t_rcd + CONFIG.t_cas + Ps((2 * bursts - 1) * 1000), "a burst takes 1 ns");
+}
+
+#[test]
+fn streams_through_several_bank_groups_reach_the_stated_rate() {
+    let time = run(&mut Dram::new(GROUPED), 256, (0..20_000).map(Line), read);
+    let reached = percent_of_rate(20_000, time);
+    assert!((95..=100).contains(&reached), "{reached} %");
+}
+
+#[test]
+fn activations_of_a_bank_group_keep_their_distance() {
+    let reached = |t_rrd_l| {
+        let config = DramConfig { channels: 1, banks: 4, bank_groups: 4, t_faw: Ps::from_ns(32), t_rrd_l, ..CONFIG };
+        let one_group = |dram: &Dram, line: Line| dram.locate(line).1 == 0;
+        let mut dram = Dram::new(DramConfig { t_ras: Ps::from_ns(1), t_rp: Ps::from_ns(1), ..config });
+        let lines: Vec<Line> = (0..).map(|i| Line(i * 16)).filter(|&line| one_group(&dram, line)).take(500).collect();
+        run(&mut dram, 64, lines.into_iter(), read)
     };
-    let settled = |at: u64| at != 36_300 && at != 40_500;
-    for (at, waited) in waits.into_iter().filter(|(at, _)| settled(*at)) {
-        assert_eq!(waited, expected(at), "at {at} ns");
-    }
+    assert!(reached(Ps::from_ns(96)) > Ps::from_ns(500 * 95), "a row each 96 ns");
+    assert!(reached(Ps::ZERO) < Ps::from_ns(500 * 60));
+}
+
+#[test]
+fn memory_moves_whole_atoms() {
+    let mut dram = Dram::new(DramConfig { atom: Bytes(64), ..CONFIG });
+    let done = dram.read(AccessTiming::at(Ps::ZERO), Line(0), Mask(0b1));
+    assert_eq!(done, CONFIG.t_rcd + CONFIG.t_cas + Ps::from_ns(2), "two bursts for a sector");
+    dram.read(AccessTiming::at(Ps::ZERO), Line(0), Mask(0b1_0000_0001));
+    assert_eq!(dram.stats().read_bytes, 128, "both sectors lie in one atom");
+    dram.read(AccessTiming::at(Ps::ZERO), Line(0), Mask(1 << 8 | 1 << 16));
+    assert_eq!(dram.stats().read_bytes, 256, "the sectors lie in two atoms");
+}
+
+#[test]
+fn a_row_closes_after_its_write_recovery() {
+    let config = DramConfig { t_wr: Ps::from_ns(15), t_cwl: Ps::from_ns(7), write_queue: 2, ..CONFIG };
+    let mut dram = Dram::new(config);
+    let rows: Vec<Line> = one_bank(2).collect();
+    dram.write(AccessTiming::at(Ps::ZERO), rows[0], Mask::ALL);
+    let written = config.t_rcd + config.t_cwl + LINE_TIME;
+    let next = written + config.t_wr + config.t_rp + config.t_rcd + config.t_cas + LINE_TIME;
+    assert_eq!(read(&mut dram, Ps::ZERO, rows[1]), next);
+}
+
+#[test]
+fn a_batch_of_writes_has_the_bus_to_itself() {
+    let config = DramConfig { channels: 1, write_queue: 8, ..CONFIG };
+    let mut dram = Dram::new(config);
+    (0..4).for_each(|line| _ = dram.write(AccessTiming::at(Ps::ZERO), Line(line), Mask::ALL));
+    let written = config.t_rcd + config.t_cwl + Ps(4 * dram.burst_time.span(4).0);
+    assert_eq!(read(&mut dram, Ps::ZERO, Line(4)), written + config.t_turn + dram.burst_time.span(4));
 }
 
 #[test]
@@ -296,9 +377,9 @@ fn a_write_is_accepted_at_once_until_the_queue_is_full() {
     let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });
     let accepted: Vec<Ps> = (0..8).map(|line| dram.write(AccessTiming::at(Ps::ZERO), Line(line), Mask::ALL)).collect();
     assert_eq!(accepted[..4], [Ps::ZERO; 4]);
-    let (first, second) = (accepted[4], accepted[6]);
-    assert!(first > CONFIG.t_turn && second > first, "batches have to leave: {first}, {second}");
-    assert_eq!(accepted[4..], [first, first, second, second]);
+    let leaves: Vec<Ps> = accepted[4..].windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(leaves, [dram.burst_time.span(4); 3], "a place is free when a write has left");
+    assert_eq!(accepted[4], CONFIG.t_rcd + CONFIG.t_cwl + dram.burst_time.span(4));
 }
 
 #[test]
@@ -309,7 +390,7 @@ fn writes_of_a_line_that_wait_go_as_one() {
     write(0, 0xff00);
     write(1, 0xff);
     assert_eq!((dram.stats().writes, dram.stats().write_bytes), (2, 64 + 32));
-    assert_eq!(dram.stats().busy, dram.channels[0].bus.span(3), "three bursts have gone");
+    assert_eq!(dram.stats().busy, dram.burst_time.span(3), "three bursts have gone");
     dram.write(AccessTiming::at(Ps::ZERO), Line(0), Mask(0xff));
     assert_eq!(dram.stats().writes, 3, "what has gone combines with nothing");
 }
@@ -318,7 +399,7 @@ fn writes_of_a_line_that_wait_go_as_one() {
 fn reads_and_writes_share_the_bus() {
     let mut dram = Dram::new(CONFIG);
     let time = run(&mut dram, 256, (0..20_000).map(Line), |dram, now, line| match line.0 / 8 % 2 {
-        0 => dram.read(AccessTiming::at(now), line, LINE),
+        0 => dram.read(AccessTiming::at(now), line, Mask::ALL),
         _ => dram.write(AccessTiming::at(now), Line(line.0 + (1 << 24)), Mask::ALL),
     });
     let reached = percent_of_rate(20_000, time);
@@ -345,7 +426,7 @@ fn what_is_there_later_holds_up_nobody_who_is_there_before() {
     let (first, second) = (of_bank(0), of_bank(1));
     let late = AccessTiming { issued: Ps::ZERO, ready: Ps::from_ns(1000) };
     let alone = CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
-    assert_eq!(dram.read(late, first, LINE), late.ready + alone);
+    assert_eq!(dram.read(late, first, Mask::ALL), late.ready + alone);
     assert_eq!(read(&mut dram, Ps::from_ns(10), second), Ps::from_ns(10) + alone);
 }
 

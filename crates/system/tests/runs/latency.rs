@@ -99,7 +99,10 @@ impl Idle {
     fn bank(&self) -> f64 {
         let dram = &self.machine.dram;
         let burst = self.line(dram.rate) * f64::from(dram.channels);
-        ns(dram.activate) + ns(dram.column) + burst + ns(dram.base_latency)
+        let bursts = self.machine.line.bytes() / dram.burst_bytes;
+        // The bursts of a line come from one bank group: tCCD_L is two bursts.
+        let apart = burst / bursts as f64 * (2 * bursts - 1) as f64;
+        ns(dram.activate) + ns(dram.column) + apart + ns(dram.base_latency)
     }
 }
 

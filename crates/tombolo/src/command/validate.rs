@@ -29,9 +29,10 @@ const LARGEST_TABLE: u64 = 16 << 20;
 /// Arguments for `validate`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Machine: a name from `list machines`, or the path to a .toml file
-    #[arg(long = "machine", value_name = "M", default_value = "mi300a")]
-    machine: String,
+    /// Machine: a name from `list machines`, or the path to a .toml file [default: mi300a; for probes all machines with
+    /// any]
+    #[arg(long = "machine", value_name = "M")]
+    machine: Option<String>,
     /// Design: a name from `list designs`, or the path to a .toml file [default: from the machine's table; mi300a
     /// without a table]
     #[arg(long = "design", value_name = "D")]
@@ -49,8 +50,8 @@ pub(crate) struct Arguments {
     /// Runs everything instead of samples: slow
     #[arg(long = "whole")]
     whole: bool,
-    /// Probes the latencies and bandwidths of v100, h100 and dgx-h100 instead, next to published values
-    #[arg(long = "probes", conflicts_with_all = ["machine", "design", "measured", "benchmarks", "whole"])]
+    /// Probes the latencies and bandwidths of v100, h100, h100-sxm and dgx-h100 instead, next to published values
+    #[arg(long = "probes", conflicts_with_all = ["design", "measured", "benchmarks", "whole"])]
     probes: bool,
     #[command(flatten)]
     threads: ThreadsArgument,
@@ -81,14 +82,14 @@ impl Arguments {
     /// Runs every row and prints its deviation from the measurement.
     pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         if let Some(out) = &self.out {
-            let named = std::iter::once(&self.machine).chain(&self.design).map(PathBuf::from);
+            let named = self.machine.iter().chain(&self.design).map(PathBuf::from);
             refuse_input("--out", out, named.chain(self.measured.clone()))?;
             probe(out)?;
         }
         if self.probes {
-            return self.probe(&PROBES);
+            return self.probe(&self.probes()?);
         }
-        let between_gpus = probes::between_gpus(&self.machine);
+        let between_gpus = probes::between_gpus(self.machine());
         if self.measured.is_none() && self.benchmarks.is_empty() && !between_gpus.is_empty() {
             return self.probe(&between_gpus);
         }
@@ -132,13 +133,31 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
+    fn machine(&self) -> &str {
+        self.machine.as_deref().unwrap_or("mi300a")
+    }
+
+    /// Probes for the machine, or all probes without a machine.
+    fn probes(&self) -> Result<Vec<Probe>, CommandFailure> {
+        let Some(machine) = &self.machine else { return Ok(PROBES.to_vec()) };
+        let probes: Vec<Probe> = PROBES.into_iter().filter(|probe| probe.machine == machine).collect();
+        if probes.is_empty() {
+            let mut machines: Vec<&str> = PROBES.iter().map(|probe| probe.machine).collect();
+            machines.sort_unstable();
+            machines.dedup();
+            let reason = format!("no probes; expected one of {}", machines.join(", "));
+            return Err(CommandFailure::Argument { flag: "--machine", value: machine.clone(), reason });
+        }
+        Ok(probes)
+    }
+
     fn probe(&self, probes: &[Probe]) -> Result<ExitCode, CommandFailure> {
         probes::answer(probes, &self.settings, self.threads.count(), self.json, self.out.as_deref())
     }
 
     fn estimator(&self) -> Result<Estimator, CommandFailure> {
-        let mut machine = machine(&self.machine)?;
-        let of_table = self.shipped_table().or_else(|| shipped(&self.machine)).map_or("mi300a", |table| table.design);
+        let mut machine = machine(self.machine())?;
+        let of_table = self.shipped_table().or_else(|| shipped(self.machine())).map_or("mi300a", |table| table.design);
         let mut designs = [design(self.design.as_deref().unwrap_or(of_table))?];
         apply(&self.settings, &mut machine, &mut designs)?;
         let [design] = &designs;
@@ -148,7 +167,7 @@ impl Arguments {
     /// Returns the shipped table: the table named by `--measured`, or otherwise the machine's own.
     fn shipped_table(&self) -> Option<&'static ShippedTable> {
         match &self.measured {
-            None => shipped(&self.machine),
+            None => shipped(self.machine()),
             Some(name) if !name.exists() => name.to_str().and_then(shipped),
             Some(_) => None,
         }
@@ -167,7 +186,7 @@ impl Arguments {
                 let reason = format!(
                     "no measured times of this machine ship, only those of {tables}; --measured names a table to compare with"
                 );
-                return Err(CommandFailure::Argument { flag: "--machine", value: self.machine.clone(), reason });
+                return Err(CommandFailure::Argument { flag: "--machine", value: self.machine().to_owned(), reason });
             }
             (Some(path), _) => {
                 let unreadable = |reason: String| CommandFailure::Unreadable { path: path.clone(), reason };
