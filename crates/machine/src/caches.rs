@@ -32,6 +32,12 @@ section! {
         /// Minimum cycles for which a memory instruction keeps the L1 from the next, however few lines it has: its
         /// lanes' addresses arrive in parts. None if only lines count.
         instruction_cycles: Option<u32> = None,
+        /// Lookup time for a load's line that is not in the cache; 0 if that of a line in the cache.
+        miss_lookup: Ps = Ps::ZERO,
+        /// Time from a line requested by a load to the next, at least.
+        request_interval: Ps = Ps::ZERO,
+        /// Time from a load instruction's first request to the next load's, at least, however few lines it requests.
+        request_instruction: Ps = Ps::ZERO,
         /// Data banks, each of which reads 4 bytes a cycle for loads that hit: words in one bank are read one after
         /// the next. A power of two up to 64; none if only lookups bound the reads.
         banks: Option<u32> = None,

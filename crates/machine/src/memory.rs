@@ -44,11 +44,11 @@ section! {
         row_active: Ps,
         /// Write command to first data (tCWL).
         t_cwl: Ps = Ps::ZERO,
-        /// Between column commands in a bank group, at least (tCCD_L), rounded to half bursts: at most 32 bursts.
+        /// Between column commands in a bank group, at least (tCCD_L), rounded to half bursts: at most 16 bursts.
         t_ccd_l: Ps = Ps::ZERO,
         /// Between activates in a channel, at least (tRRD_S).
         t_rrd_s: Ps = Ps::ZERO,
-        /// Between activates in a bank group, at least (tRRD_L): at most 64 times the distance in a channel.
+        /// Between activates in a bank group, at least (tRRD_L): at most 32 times the distance in a channel.
         t_rrd_l: Ps = Ps::ZERO,
         /// Window for four activates in a channel (tFAW); each takes a quarter.
         t_faw: Ps = Ps::ZERO,

@@ -15,7 +15,7 @@ use tombolo_types::Ps;
 /// Fraction bits of a unit's length in picoseconds, so units with a fractional length do not drift.
 pub(crate) const FRACTION: u32 = 16;
 
-/// Units per word in [`Ring`].
+/// Units per word.
 const WORD: u64 = 64;
 
 /// Initial number of words. Assumed: the look-ahead needed without overload.
@@ -28,7 +28,7 @@ pub struct Distances {
     pub groups: u32,
     /// Distance between any two reservations, at least 1.
     pub any: u64,
-    /// Distance between two reservations in a group: from `any` to 64.
+    /// Distance between two reservations in a group: from `any` to 32.
     pub group: u64,
 }
 
@@ -46,65 +46,70 @@ pub struct Calendar {
     distances: Distances,
     /// Number of the first word: the earliest time for reservations.
     first: u64,
-    /// Units closed for all reservations.
-    taken: Ring,
-    /// Units closed for reservations in a group, by group. Empty if groups need no larger distance.
-    closed: Vec<Ring>,
-    /// Units in windows, which only [`Calendar::reserve_in_window`] may use.
-    windows: Ring,
+    /// Units that are closed. Windows are open to [`Calendar::reserve_in_window`] alone.
+    ring: Ring,
     /// Number of leading words, from `first` on, without a free unit.
     full: u64,
 }
 
-/// Ring of words with a bit per unit of time. The length is a power of two; word `w`, from the calendar's first word
-/// on, has index `w` modulo the length.
+/// Columns in a ring: units closed for all reservations, units in windows, then units closed for a group, by group. There
+/// are no columns for groups if groups need no larger distance.
+const TAKEN: usize = 0;
+const WINDOWS: usize = 1;
+const CLOSED: usize = 2;
+
+/// Ring of rows with a word per column; a word has a bit per unit of time. The number of rows is a power of two; row `w`,
+/// from the calendar's first row on, has index `w` modulo this number.
 #[derive(Clone, Debug)]
-struct Ring(Vec<u64>);
+struct Ring {
+    words: Vec<u64>,
+    columns: usize,
+    /// Number of rows, less one.
+    mask: usize,
+}
 
 impl Ring {
-    fn new() -> Ring {
-        Ring(vec![0; FEWEST])
+    fn new(columns: usize) -> Ring {
+        Ring { words: vec![0; FEWEST * columns], columns, mask: FEWEST - 1 }
     }
 
-    /// Word number `word`, at or after word `first`; grows the ring if necessary.
+    /// Row number `row`, at or after row `first`; grows the ring if necessary.
     #[inline]
-    fn word(&mut self, first: u64, word: u64) -> &mut u64 {
-        if word - first >= self.0.len() as u64 {
-            self.grow(first, word);
+    fn row(&mut self, first: u64, row: u64) -> &mut [u64] {
+        if row - first > self.mask as u64 {
+            self.grow(first, row);
         }
-        let mask = self.0.len() - 1;
-        &mut self.0[word as usize & mask]
+        let at = (row as usize & self.mask) * self.columns;
+        &mut self.words[at..at + self.columns]
     }
 
-    /// Grows the ring to contain `word`.
+    /// Grows the ring to contain `row`.
     #[cold]
-    fn grow(&mut self, first: u64, word: u64) {
-        let before = std::mem::take(&mut self.0);
-        let held = before.len() as u64;
-        let words = ((word - first + 1) as usize).next_power_of_two();
-        self.0 = vec![0; words];
-        for at in first..first + held {
-            self.0[at as usize % words] = before[(at % held) as usize];
+    fn grow(&mut self, first: u64, row: u64) {
+        let rows = ((row - first + 1) as usize).next_power_of_two();
+        let mut grown = Ring { words: vec![0; rows * self.columns], columns: self.columns, mask: rows - 1 };
+        for held in first..=first + self.mask as u64 {
+            grown.row(first, held).copy_from_slice(self.row(first, held));
+        }
+        *self = grown;
+    }
+
+    /// Clears the rows from `first` on, before `row`.
+    #[inline]
+    fn clear(&mut self, first: u64, row: u64) {
+        for past in first..row.min(first + self.mask as u64 + 1) {
+            self.row(first, past).fill(0);
         }
     }
 
-    /// Clears the words from `first` on, before `word`.
+    /// Sets the bits in a column from unit `from` to before unit `until`, without units before row `first`.
     #[inline]
-    fn clear(&mut self, first: u64, word: u64) {
-        let mask = self.0.len() - 1;
-        for past in first..word.min(first + self.0.len() as u64) {
-            self.0[past as usize & mask] = 0;
-        }
-    }
-
-    /// Sets the bits from unit `from` to before unit `until`, without units before word `first`.
-    #[inline]
-    fn set(&mut self, first: u64, from: u64, until: u64) {
+    fn set(&mut self, first: u64, column: usize, (from, until): (u64, u64)) {
         let mut from = from.max(first * WORD);
         while from < until {
-            let (word, bit) = (from / WORD, from % WORD);
+            let (row, bit) = (from / WORD, from % WORD);
             let count = (WORD - bit).min(until - from);
-            *self.word(first, word) |= (u64::MAX >> (WORD - count)) << bit;
+            self.row(first, row)[column] |= (u64::MAX >> (WORD - count)) << bit;
             from += count;
         }
     }
@@ -119,10 +124,10 @@ impl Calendar {
     /// An idle resource as in [`Calendar::new`], with minimum distances for [`Calendar::reserve_in`].
     pub fn with_distances(length: u64, distances: Distances) -> Calendar {
         let Distances { groups, any, group } = distances;
-        assert!(groups >= 1 && any >= 1 && group >= any && group <= WORD, "{distances:?} for a calendar");
-        let closed = if group > any { vec![Ring::new(); groups as usize] } else { Vec::new() };
+        assert!(groups >= 1 && any >= 1 && group >= any && group <= WORD / 2, "{distances:?} for a calendar");
+        let columns = if group > any { CLOSED + groups as usize } else { CLOSED };
         let unit = (length > 0).then(|| Divisor::new(length));
-        Calendar { unit, length, distances, first: 0, taken: Ring::new(), closed, windows: Ring::new(), full: 0 }
+        Calendar { unit, length, distances, first: 0, ring: Ring::new(columns), full: 0 }
     }
 
     /// Duration for `units`, bounded by [`HORIZON`].
@@ -151,12 +156,11 @@ impl Calendar {
         let mut open = if word == due { u64::MAX << (start % WORD) } else { u64::MAX };
         let mut left = units;
         let last = loop {
-            let window = *self.windows.word(self.first, word);
-            let taken = self.taken.word(self.first, word);
-            let free = !(*taken | window) & open;
+            let row = self.ring.row(self.first, word);
+            let free = !(row[TAKEN] | row[WINDOWS]) & open;
             if free != 0 {
                 let take = lowest(free, left);
-                *taken |= take;
+                row[TAKEN] |= take;
                 left -= u64::from(take.count_ones());
                 if left == 0 {
                     break word * WORD + u64::from(take.ilog2());
@@ -193,18 +197,53 @@ impl Calendar {
             return ready;
         }
         self.advance(unit.split(now.0 << FRACTION).0 / WORD);
-        let mut at = unit.split(ready.0 << FRACTION).0.max(self.first * WORD);
-        let mut last = at;
-        for _ in 0..count {
-            last = self.first_open::<OUTSIDE>(group, at);
-            self.taken.set(self.first, last.saturating_sub(any - 1), last + any);
-            if let Some(closed) = self.closed.get_mut(group as usize) {
-                closed.set(self.first, last.saturating_sub(near - 1), last + near);
+        let start = unit.split(ready.0 << FRACTION).0.max(self.first * WORD);
+        let due = start / WORD;
+        let mut word = due.max(self.first + self.full);
+        let mut open = if word == due { u64::MAX << (start % WORD) } else { u64::MAX };
+        let mut left = count;
+        let last = 'reserved: loop {
+            let row = self.ring.row(self.first, word);
+            let window = if OUTSIDE { row[WINDOWS] } else { 0 };
+            let closed = row.get(CLOSED + group as usize).copied().unwrap_or(0);
+            let mut free = !(row[TAKEN] | closed | window) & open;
+            open = u64::MAX;
+            while free != 0 {
+                let bit = u64::from(free.trailing_zeros());
+                self.take(group, word, bit);
+                left -= 1;
+                if left == 0 {
+                    break 'reserved word * WORD + bit;
+                }
+                let next = bit + near;
+                free = if next < WORD { free & (u64::MAX << next) } else { 0 };
+                open = if next > WORD { u64::MAX << (next - WORD) } else { u64::MAX };
             }
-            at = last + near;
-        }
+            word += 1;
+        };
         self.skip_full();
         (ready + self.idle_span(count)).max(self.span(last + any))
+    }
+
+    /// Takes the start at bit `bit` of a word: closes the units nearby.
+    #[inline]
+    fn take(&mut self, group: u32, word: u64, bit: u64) {
+        let Distances { any, group: near, .. } = self.distances;
+        let (first, column) = (self.first, CLOSED + group as usize);
+        if bit >= near - 1 && bit + near <= WORD {
+            let closed = |distance: u64| (u64::MAX >> (WORD - 2 * distance + 1)) << (bit + 1 - distance);
+            let row = self.ring.row(first, word);
+            row[TAKEN] |= closed(any);
+            if let Some(word) = row.get_mut(column) {
+                *word |= closed(near);
+            }
+            return;
+        }
+        let at = word * WORD + bit;
+        self.ring.set(first, TAKEN, (at.saturating_sub(any - 1), at + any));
+        if column < self.ring.columns {
+            self.ring.set(first, column, (at.saturating_sub(near - 1), at + near));
+        }
     }
 
     /// Time that [`Calendar::reserve_in`] takes for `count` commands on an idle resource.
@@ -214,24 +253,6 @@ impl Calendar {
         if count == 0 { Ps::ZERO } else { self.span((count - 1) * group + any) }
     }
 
-    /// First unit from `at` on that is open to a group; with `OUTSIDE`, outside windows.
-    #[inline]
-    fn first_open<const OUTSIDE: bool>(&mut self, group: u32, at: u64) -> u64 {
-        let due = at / WORD;
-        let mut word = due.max(self.first + self.full);
-        let mut open = if word == due { u64::MAX << (at % WORD) } else { u64::MAX };
-        loop {
-            let window = if OUTSIDE { *self.windows.word(self.first, word) } else { 0 };
-            let closed = self.closed.get_mut(group as usize).map_or(0, |ring| *ring.word(self.first, word));
-            let free = !(*self.taken.word(self.first, word) | closed | window) & open;
-            if free != 0 {
-                return word * WORD + u64::from(free.trailing_zeros());
-            }
-            open = u64::MAX;
-            word += 1;
-        }
-    }
-
     /// First free unit from `from` on after which reservations and windows are sparse: at most `most` units in a word's
     /// time.
     pub fn sparse_from(&mut self, now: Ps, from: Ps, most: u32) -> Ps {
@@ -239,7 +260,10 @@ impl Calendar {
         self.advance(unit.split(now.0 << FRACTION).0 / WORD);
         let start = unit.split(from.0 << FRACTION).0.max(self.first * WORD);
         let (mut word, bit) = (start / WORD, start % WORD);
-        let mut used = |word| *self.taken.word(self.first, word) | *self.windows.word(self.first, word);
+        let mut used = |word| {
+            let row = self.ring.row(self.first, word);
+            row[TAKEN] | row[WINDOWS]
+        };
         loop {
             let (low, high) = (used(word) >> bit, used(word + 1));
             let window = if bit == 0 { low } else { low | high << (WORD - bit) };
@@ -255,13 +279,13 @@ impl Calendar {
         let Some(unit) = self.unit else { return };
         self.advance(unit.split(now.0 << FRACTION).0 / WORD);
         let (from, until) = (unit.split(from.0 << FRACTION).0, self.units(until));
-        self.windows.set(self.first, from.saturating_sub(self.distances.any - 1), until);
+        self.ring.set(self.first, WINDOWS, (from.saturating_sub(self.distances.any - 1), until));
     }
 
     /// Counts full words again, after reservations.
     #[inline]
     fn skip_full(&mut self) {
-        while self.full < self.taken.0.len() as u64 && *self.taken.word(self.first, self.first + self.full) == u64::MAX
+        while self.full <= self.ring.mask as u64 && self.ring.row(self.first, self.first + self.full)[TAKEN] == u64::MAX
         {
             self.full += 1;
         }
@@ -273,11 +297,7 @@ impl Calendar {
         if word <= self.first {
             return;
         }
-        self.taken.clear(self.first, word);
-        self.windows.clear(self.first, word);
-        for closed in &mut self.closed {
-            closed.clear(self.first, word);
-        }
+        self.ring.clear(self.first, word);
         self.full = self.full.saturating_sub(word - self.first);
         self.first = word;
     }

@@ -81,10 +81,15 @@ impl WarpBuilder<'_> {
 
     /// A weak load from parts of lines, each with its own mask; at most 255 lines.
     pub fn load_parts(&mut self, parts: impl IntoIterator<Item = (u64, Mask)>) -> &mut Self {
+        self.load_parts_in(parts, Order::WEAK)
+    }
+
+    /// A load from parts of lines, each with its own mask; at most 255 lines.
+    pub fn load_parts_in(&mut self, parts: impl IntoIterator<Item = (u64, Mask)>, order: Order) -> &mut Self {
         let start = self.stream.accesses.len() as u32;
         self.stream.accesses.extend(parts.into_iter().map(|(line, mask)| Access { line: Line(line), mask }));
         let accesses = Accesses { start, len: (self.stream.accesses.len() as u32 - start) as u8 };
-        self.stream.ops.push(Op::Load { order: Order::WEAK.into(), accesses });
+        self.stream.ops.push(Op::Load { order: order.into(), accesses });
         self
     }
 

@@ -9,7 +9,7 @@ use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::TlbStart;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
-use tombolo_system::{RunSpec, run};
+use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::stream::{AtomicResult, ComputeClass};
 use tombolo_types::{Mask, Order, Scope};
 
@@ -37,10 +37,24 @@ pub enum Pattern {
     OneBank,
     /// Loads that hit in an L1: 32 random words within 32 KiB.
     RandomWords,
+    /// Strong loads by an SM that hit the L2: words on `lines` lines, the same for all warps; either in all banks, or in
+    /// the line's first banks.
+    L2Lines {
+        /// Lines per load.
+        lines: u64,
+        /// True if the lanes' words have different banks.
+        spread: bool,
+    },
+    /// Strong loads by an SM that hit the L2: 16 loads per warp in flight, each of a whole line, no line twice.
+    L2Words,
+    /// Strong loads by an SM that hit the L2: four loads per warp in flight, each of four whole lines, no line twice.
+    L2Vectors,
     /// Single loads by four warps on an SM: each warp loads a different sector of a shared line, from memory.
     Sectors,
     /// Four loads by a warp: each load reads a different sector from each of 32 lines, from memory.
     Structs,
+    /// Four loads by a warp, as [`Pattern::Structs`], from the L2: time beyond a load of a single sector.
+    StructsFromL2,
     /// Atomics without a result from all SMs: a single shared word.
     OneWord,
     /// Loads by a warp on every SM, eight at a time: 256 shared lines, from memory.
@@ -75,6 +89,40 @@ pub fn measure_pattern(
             let cta = (0..WARPS).fold(CtaBuilder::new(), |cta, _| cta.warp(each));
             (vec![vec![cta]], WARPS * length)
         }
+        Pattern::L2Lines { .. } => {
+            let order = Order::relaxed(Scope::Gpu);
+            let each = |warp: &mut WarpBuilder<'_>| {
+                for load in 0..length * LOADS {
+                    _ = warp.load_parts_in(words(pattern, load % LOADS, &machine), order);
+                    if (load + 1) % LOADS == 0 {
+                        (1..=LOADS).rev().for_each(|distance| _ = warp.use_result(distance as u8));
+                    }
+                }
+            };
+            let cta = (0..WARPS).fold(CtaBuilder::new(), |cta, _| cta.warp(each));
+            (vec![vec![cta.clone()], vec![cta]], WARPS * length * LOADS)
+        }
+        Pattern::L2Words | Pattern::L2Vectors => {
+            let order = Order::relaxed(Scope::Gpu);
+            let (loads, lines) = if pattern == Pattern::L2Words { (LOADS, 1) } else { (4, 4) };
+            let warp = |number: u64| {
+                move |warp: &mut WarpBuilder<'_>| {
+                    for round in 0..length {
+                        for load in 0..loads {
+                            let first = if lines == 1 {
+                                ((number * length + round) * loads + load) * 4099 % (16 << 20 >> 7)
+                            } else {
+                                (((round * loads + load) * WARPS) + number) * lines
+                            };
+                            _ = warp.load_part(first..first + lines, Mask::ALL, order);
+                        }
+                        (1..=loads).rev().for_each(|distance| _ = warp.use_result(distance as u8));
+                    }
+                }
+            };
+            let cta = (0..WARPS).fold(CtaBuilder::new(), |cta, number| cta.warp(warp(number)));
+            (vec![vec![cta.clone()], vec![cta]], WARPS * length * loads * lines)
+        }
         Pattern::Sectors => {
             let sector = |index: u64| move |warp: &mut WarpBuilder<'_>| _ = warp.read_part([0], self::sector(index));
             (vec![vec![(0..4).fold(CtaBuilder::new(), |cta, index| cta.warp(sector(index)))]], 1)
@@ -85,6 +133,13 @@ pub fn measure_pattern(
                 (1..=4).for_each(|distance| _ = warp.use_result(distance));
             };
             (vec![vec![CtaBuilder::new().warp(loads)]], 1)
+        }
+        Pattern::StructsFromL2 => {
+            let struct_loads = |warp: &mut WarpBuilder<'_>| {
+                (0..4).for_each(|index| _ = warp.load_part(0..LANES, sector(index), Order::WEAK));
+                (1..=4).for_each(|distance| _ = warp.use_result(distance));
+            };
+            (vec![vec![CtaBuilder::new().warp(struct_loads)]; 2], 1)
         }
         Pattern::OneWord => {
             let add = |warp: &mut WarpBuilder<'_>| {
@@ -111,11 +166,20 @@ pub fn measure_pattern(
         let (machine, program) = (Arc::clone(&machine), DirectedProgram::of_lines(machine.line, kernels));
         run(&RunSpec { machine, design: design.clone(), program, pages: None, threads: 1 })
     };
+    let last_kernel = |record: &RunRecord| record.kernels.last().map_or(0.0, |last| last.end_s - last.start_s);
     let record = timed(kernels)?;
-    let time_s = match (pattern, record.kernels.last()) {
-        (Pattern::Broadcast | Pattern::BroadcastAgain, Some(last)) => last.end_s - last.start_s,
+    let time_s = match pattern {
+        Pattern::Broadcast
+        | Pattern::BroadcastAgain
+        | Pattern::L2Lines { .. }
+        | Pattern::L2Words
+        | Pattern::L2Vectors => last_kernel(&record),
+        Pattern::StructsFromL2 => {
+            let one = CtaBuilder::new().warp(|warp| _ = warp.read_part([0], sector(0)));
+            last_kernel(&record) - last_kernel(&timed(vec![vec![one]; 2])?)
+        }
         // Measured inside a kernel: kernel start and end are excluded.
-        (Pattern::Sectors | Pattern::Structs, _) => {
+        Pattern::Sectors | Pattern::Structs => {
             record.gpus[0].busy_s - timed(vec![vec![CtaBuilder::new().warp(|_| ())]])?.gpus[0].busy_s
         }
         _ => record.gpus[0].busy_s,
@@ -144,6 +208,10 @@ fn words(pattern: Pattern, load: u64, machine: &MachineConfig) -> Vec<(u64, Mask
     let line = machine.line.bytes();
     let address = |lane: u64| match pattern {
         Pattern::Lines => (lane * line + load * line + lane * 4) % RANGE,
+        Pattern::L2Lines { lines, spread } => {
+            let word = if spread { lane } else { lane / lines };
+            ((load * lines + lane % lines) * line + word * 4) % RANGE
+        }
         Pattern::RandomWords => mix(load * LANES + lane + 1) % (RANGE / 4) * 4,
         _ => (lane + load) * line % RANGE,
     };
@@ -193,8 +261,12 @@ impl Pattern {
                 let bytes = sms * SHARED_LINES * machine.line.bytes();
                 bytes as f64 / rate * machine.sm.clock.hz() as f64
             }
+            // The first request and the last leave one after the other.
+            Pattern::StructsFromL2 => looked_up(4.0 * LANES as f64 - 1.0),
             // A warp issues at most an instruction per cycle.
-            Pattern::Dependent(_) => 1.0,
+            Pattern::Dependent(_) | Pattern::L2Lines { .. } => 1.0,
+            // A lookup's share of a cycle.
+            Pattern::L2Words | Pattern::L2Vectors => looked_up(1.0),
         }
     }
 }

@@ -148,12 +148,23 @@ const fn pattern(
 ) -> Probe {
     let length = match pattern {
         Pattern::Lines | Pattern::OneBank | Pattern::RandomWords => GATHERS,
-        Pattern::Sectors | Pattern::Structs | Pattern::Broadcast | Pattern::BroadcastAgain => ONCE,
+        Pattern::L2Lines { .. } | Pattern::L2Words | Pattern::L2Vectors => ROUNDS,
+        Pattern::Sectors | Pattern::Structs | Pattern::StructsFromL2 | Pattern::Broadcast | Pattern::BroadcastAgain => {
+            ONCE
+        }
         Pattern::OneWord => ATOMICS,
         Pattern::Dependent(_) => CHAINS,
     };
     probe(machine, (ProbeTarget::Pattern(pattern), name), Cycles, published, source, &[], length)
 }
+
+/// A probe for loads by one SM of an H100 SXM, in cycles.
+const fn port(pattern: (Pattern, &'static str), published: f64) -> Probe {
+    self::pattern("h100-sxm", pattern, published, PORT_ROWS)
+}
+
+const PORT_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, rows gather with level=l2 and warps=32, in_flight with \
+                         sms=1, bandwidth with level=l2 and ctas=1, and first_touch with from=l2";
 
 /// A probe for random reads by an H100 SXM, in gigabytes per second.
 const fn random(mib: u64, (granule, lanes): (u64, u64), name: &'static str, published: f64) -> Probe {
@@ -175,6 +186,7 @@ const SCATTERED_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, row
 const GATHERS: (&str, &[&str]) = ("loads", &["32", "96"]);
 const ATOMICS: (&str, &[&str]) = ("atomics", &["8", "24"]);
 const CHAINS: (&str, &[&str]) = ("instructions", &["64", "192"]);
+const ROUNDS: (&str, &[&str]) = ("rounds", &["4", "12"]);
 const ONCE: (&str, &[&str]) = ("touches", &["1"]);
 /// Measured on an H100 SXM, with SMs equal to the PCIe card's.
 const GATHER_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, rows gather with level=l1 and warps=32";
@@ -212,6 +224,8 @@ const EACH_ALONE: &str = "a slice answers each SM on its own; on hardware 132 SM
                           joined before they reach it";
 /// Deviation of atomics.
 const A_CYCLE: &str = "a slice takes a request each cycle of the SMs; on hardware an atomic takes one and a half";
+/// Deviation of loads that all warps send for few lines.
+const ROUND_TRIPS: &str = "all loads of a line wait for one reply here, and the next round starts after it";
 /// Deviation of random lines.
 const NO_LOSS: &str =
     "requests of 128 bytes take the bus without a gap here; on hardware they leave a fifth of it idle";
@@ -222,7 +236,7 @@ const ROWS_JOINED: &str =
 const PORTS_ALONE: &str = "between SMs and slices the model has ports alone, and no network that fills up";
 
 /// The probes.
-pub const PROBES: [Probe; 67] = [
+pub const PROBES: [Probe; 79] = [
     probe("v100", (ProbeTarget::L1, "L1, latency"), Cycles, 29.9, "gpu-latency/v100.txt", IN_L1, WARM),
     probe("v100", (ProbeTarget::L2, "L2, latency"), Cycles, 215.0, "gpu-latency/v100.txt", IN_L2, WARM),
     probe("v100", (ProbeTarget::Dram, "DRAM, latency"), Cycles, 432.0, "gpu-latency/v100.txt", IN_DRAM, COLD),
@@ -293,6 +307,18 @@ pub const PROBES: [Probe; 67] = [
     pattern("h100", (Pattern::Broadcast, "256 lines that all SMs read, from memory"), 23_607.0, BROADCAST_ROWS)
         .because(EACH_ALONE),
     pattern("h100", (Pattern::BroadcastAgain, "256 lines that all SMs read, from the L2"), 11_793.0, BROADCAST_ROWS),
+    port((Pattern::L2Lines { lines: 1, spread: true }, "L2 hit of 1 line by 32 warps"), 1.114).because(ROUND_TRIPS),
+    port((Pattern::L2Lines { lines: 2, spread: true }, "L2 hit of 2 lines by 32 warps"), 2.180),
+    port((Pattern::L2Lines { lines: 4, spread: true }, "L2 hit of 4 lines by 32 warps"), 4.238),
+    port((Pattern::L2Lines { lines: 4, spread: false }, "L2 hit of 4 sectors by 32 warps"), 4.150),
+    port((Pattern::L2Lines { lines: 8, spread: true }, "L2 hit of 8 lines by 32 warps"), 8.689),
+    port((Pattern::L2Lines { lines: 8, spread: false }, "L2 hit of 8 sectors by 32 warps"), 8.242),
+    port((Pattern::L2Lines { lines: 16, spread: true }, "L2 hit of 16 lines by 32 warps"), 16.261),
+    port((Pattern::L2Lines { lines: 32, spread: true }, "L2 hit of 32 lines by 32 warps"), 32.381),
+    port((Pattern::L2Lines { lines: 32, spread: false }, "L2 hit of 32 sectors by 32 warps"), 32.594),
+    port((Pattern::L2Words, "L2 hit of a word a lane, per line"), 128.0 / 41.478),
+    port((Pattern::L2Vectors, "L2 hit of 16 bytes a lane, per line"), 128.0 / 85.4),
+    port((Pattern::StructsFromL2, "32 structs from the L2, beyond a sector"), 196.0).because(SIDE_BY_SIDE),
     random(32, (32, 1), "1 lane a granule of 32 B, random in 32 MiB", 3155.77).because(PORTS_ALONE),
     random(32, (32, 8), "8 lanes a granule of 32 B, random in 32 MiB", 2855.03).because(PORTS_ALONE),
     random(32, (64, 16), "16 lanes a granule of 64 B, random in 32 MiB", 4932.01).because(PORTS_ALONE),
@@ -366,8 +392,12 @@ impl Probe {
     /// memory.
     pub fn design(&self) -> &'static str {
         match self.level {
-            ProbeTarget::L1 | ProbeTarget::L2 | ProbeTarget::Dram | ProbeTarget::Pattern(_) => self.machine,
-            ProbeTarget::Scattered(_) => "h100",
+            _ if self.machine == "h100-sxm" => "h100",
+            ProbeTarget::L1
+            | ProbeTarget::L2
+            | ProbeTarget::Dram
+            | ProbeTarget::Pattern(_)
+            | ProbeTarget::Scattered(_) => self.machine,
             ProbeTarget::Peer => "numa-memory-side",
         }
     }

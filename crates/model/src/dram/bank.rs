@@ -86,8 +86,12 @@ impl Bank {
 
     /// Performs the bank's due refreshes in its idle time before an access at `ready`. The next access waits for
     /// refreshes that cannot be postponed any more.
+    #[inline]
     fn refresh_alone(&mut self, ready: Ps, config: &DramConfig) {
         let free = self.busy.max(self.activated + config.t_ras) + config.t_rp;
+        if ready < free.max(self.due) + config.t_rfc && ready < self.due + config.t_refi {
+            return;
+        }
         let owed = (ready - self.due).0 / config.t_refi.0 + 1;
         // The first of these refreshes starts when due.
         let idle = ready.saturating_sub(free.max(self.due));

@@ -334,7 +334,7 @@ impl BurstTime {
     /// Calendar for column commands: tCCD_L in units of a burst, or of half a burst if this is closer.
     fn columns(self, config: &DramConfig) -> Calendar {
         let halves = ((config.t_ccd_l.0 << FRACTION) * 2 + self.0 / 2).checked_div(self.0).unwrap_or(2);
-        let halves = if config.bank_groups == 1 { 2 } else { halves.clamp(2, 64) };
+        let halves = if config.bank_groups == 1 { 2 } else { halves.clamp(2, 32) };
         let (parts, any, group) = if halves % 2 == 0 { (1, 1, halves / 2) } else { (2, 2, halves) };
         Calendar::with_distances(self.0 / parts, Distances { groups: config.bank_groups, any, group })
     }
@@ -343,7 +343,7 @@ impl BurstTime {
 /// Calendar for activations.
 fn activations(config: &DramConfig) -> Calendar {
     let unit = config.activation_gap().0;
-    let group = if config.bank_groups == 1 { 1 } else { config.t_rrd_l.0.div_ceil(unit.max(1)).clamp(1, 64) };
+    let group = if config.bank_groups == 1 { 1 } else { config.t_rrd_l.0.div_ceil(unit.max(1)).clamp(1, 32) };
     Calendar::with_distances(unit << FRACTION, Distances { groups: config.bank_groups, any: 1, group })
 }
 

@@ -84,7 +84,9 @@ impl<D: Contents> Sm<D> {
         let mut issued = self.warps[slot].issued;
         self.banks.begin();
         // Addresses were generated before a wait, so a resumed instruction does not occupy the address unit again.
-        let addressed = if issued == 0 { here.out.now().max(self.l1_free) + self.costs.instruction } else { Ps::ZERO };
+        let resumed = issued != 0;
+        let start = here.out.now().max(self.l1_free);
+        self.first_request = None;
         if self.hints && issued == 0 && several {
             for access in self.cta(slot).stream.accesses[accesses.range()].iter().take(AHEAD).skip(1) {
                 self.prefetch_access(access.line);
@@ -125,7 +127,12 @@ impl<D: Contents> Sm<D> {
             // Publish the flag for all lines at once: a poll may hit a line whose store has not been issued yet.
             self.flags.add(flag);
         }
-        self.l1_free = self.l1_free.max(addressed);
+        if !resumed {
+            self.l1_free = self.l1_free.max(start + self.costs.instruction);
+        }
+        if let Some(first) = self.first_request {
+            self.request_free = self.request_free.max(first + self.costs.request[1]);
+        }
         self.warps[slot].next_access = accesses.start + u32::from(accesses.len);
         self.finish_access(slot, result, returns && several);
         Progress::Done
@@ -192,7 +199,7 @@ impl<D: Contents> Sm<D> {
         Flag::of(self.warps[slot].kernel, self.cta(slot).stream.tokens[usize::from(token)])
     }
 
-    /// Schedules a transaction's departure to the slices with `bytes` of data, and occupies the L1's lookup.
+    /// Schedules a store's or an atomic's departure to the slices with `bytes` of data, and occupies the L1's lookup.
     fn depart<C: Protocol>(
         &mut self,
         line: Line,
@@ -200,16 +207,32 @@ impl<D: Contents> Sm<D> {
         here: &mut SmContext<'_, '_, C, D>,
     ) -> (DepartureTimes, Translation) {
         let translation = self.translate(line, here);
-        let found = self.look_up(here.out.now()) + here.config.machine.l1.hit_latency;
+        let found = self.look_up(here.out.now(), self.costs.transaction) + here.config.machine.l1.hit_latency;
         let sent = self.port.send(found, Bytes(bytes));
         let translated = translation.earliest();
         (DepartureTimes { found, sent, translated, crossing: here.config.machine.crossbar.latency }, translation)
     }
 
-    /// Reserves the next L1 lookup and returns its time. Lookups are serial.
-    fn look_up(&mut self, now: Ps) -> Ps {
+    /// Schedules the departure of a load's request for a line, and occupies the L1's lookup.
+    fn depart_request<C: Protocol>(
+        &mut self,
+        line: Line,
+        here: &mut SmContext<'_, '_, C, D>,
+    ) -> (DepartureTimes, Translation) {
+        let translation = self.translate(line, here);
+        let found = self.look_up(here.out.now(), self.costs.miss) + here.config.machine.l1.hit_latency;
+        let leaves = found.max(self.request_free);
+        self.request_free = leaves + self.costs.request[0];
+        self.first_request.get_or_insert(leaves);
+        let sent = self.port.send(leaves, Bytes(0));
+        let translated = translation.earliest();
+        (DepartureTimes { found, sent, translated, crossing: here.config.machine.crossbar.latency }, translation)
+    }
+
+    /// Reserves the next L1 lookup, which takes `span`, and returns its time. Lookups are serial.
+    fn look_up(&mut self, now: Ps, span: Ps) -> Ps {
         let at = now.max(self.l1_free);
-        self.l1_free = at + self.costs.transaction;
+        self.l1_free = at + span;
         at
     }
 
@@ -260,7 +283,7 @@ impl<D: Contents> Sm<D> {
         self.report_loaded(transaction, mask, data, here);
         let translation = self.translate(line, here);
         let now = here.out.now();
-        let looked_up = self.look_up(now);
+        let looked_up = self.look_up(now, self.costs.transaction);
         let read = self.banks.read(looked_up, line, mask);
         let seen = self.flags.has(flag);
         self.stats.l1_hits += 1;
@@ -371,12 +394,12 @@ impl<D: Contents> Sm<D> {
         here: &mut SmContext<'_, '_, C, D>,
     ) {
         if asked.is_empty() {
-            self.look_up(here.out.now());
+            self.look_up(here.out.now(), self.costs.miss);
             self.share_translation(transaction.slot, entry, here.out.now());
             self.stats.l1_merges += 1;
             return;
         }
-        let (departs, translation) = self.depart(transaction.line, 0, here);
+        let (departs, translation) = self.depart_request(transaction.line, here);
         let now = here.out.now();
         if here.config.follows_loads() {
             self.request_latencies.set(entry, RequestLatency::new(now, departs));

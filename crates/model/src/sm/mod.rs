@@ -111,6 +111,10 @@ struct Costs {
     turn: u64,
     /// Lookup time per coalesced transaction.
     transaction: Ps,
+    /// Lookup time per load's line that is not in the L1.
+    miss: Ps,
+    /// Minimum distance between requests for lines, and between the first requests of load instructions.
+    request: [Ps; 2],
     /// Address generation time per memory instruction: minimum distance between the first lookups of successive
     /// instructions.
     instruction: Ps,
@@ -152,6 +156,8 @@ impl Costs {
             slot: fixed(1, 1),
             turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,
+            miss: if machine.l1.miss_lookup == Ps::ZERO { transaction } else { machine.l1.miss_lookup },
+            request: [machine.l1.request_interval, machine.l1.request_instruction],
             instruction: machine.sm.clock.span(machine.l1.instruction_cycles.unwrap_or(0).into()),
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
             sectors: crate::convert::sectors(machine),
@@ -209,6 +215,10 @@ pub struct Sm<D: Contents> {
     port: Serializer,
     /// Earliest time of the next L1 lookup.
     l1_free: Ps,
+    /// Earliest time of the next request for a line.
+    request_free: Ps,
+    /// Time of the current instruction's first request for a line.
+    first_request: Option<Ps>,
     /// Data banks that limit reads on L1 hits.
     banks: Banks,
     /// Scratchpad reservations. A calendar is needed because sub-cores reserve at times that differ from their
@@ -253,6 +263,8 @@ impl<D: Contents> Sm<D> {
             tlb: Tlb::new(crate::convert::l1_tlb(machine)),
             port: Serializer::new(machine.crossbar.rate),
             l1_free: Ps::ZERO,
+            request_free: Ps::ZERO,
+            first_request: None,
             banks: Banks::new(machine),
             scratchpad: Calendar::new(pass_length(machine)),
             awaited: Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_model::address_map::AddressMap;
 use tombolo_model::page_table::PageTable;
-use tombolo_system::directed::{CtaBuilder, DirectedProgram};
+use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Line, Mask, Order, Scope};
 
@@ -318,4 +318,28 @@ fn an_instruction_keeps_the_l1_as_long_as_its_addresses_take_or_its_lines_whiche
     near(cycles(&["l1.instruction_cycles=4"], 1), 4.0);
     near(cycles(&["l1.instruction_cycles=4"], 3), 4.0);
     near(cycles(&["l1.instruction_cycles=4"], 16), 16.0);
+}
+
+#[test]
+fn requests_for_lines_take_their_lookups_and_leave_at_their_intervals() {
+    // Cycles per line of loads from the L2, each of `lines` lines.
+    let cycles = |settings: &[&str], lines: u64| {
+        let kernel = |times: u64| {
+            let loads = |warp: &mut WarpBuilder<'_>| {
+                (0..times).for_each(|load| _ = warp.load(load * lines..(load + 1) * lines, PAST_L1));
+                warp.use_result(1);
+            };
+            vec![CtaBuilder::new().warp(loads)]
+        };
+        let all =
+            [&["l1.lookups_per_cycle=4", "sm.clock=1GHz", "sm.pending_loads=64", "l1.mshrs=1024"], settings].concat();
+        let [few, many] = [32, 64].map(|times| last_kernel(&all, vec![kernel(times), kernel(times)]));
+        (many - few) * 1e9 / (32 * lines) as f64
+    };
+    let near =
+        |measured: f64, expected: f64| assert!((measured / expected - 1.0).abs() < 0.03, "{measured}, {expected}");
+    near(cycles(&["l1.miss_lookup=16 cycles"], 4), 16.0);
+    near(cycles(&["l1.request_interval=16 cycles"], 4), 16.0);
+    near(cycles(&["l1.request_instruction=64 cycles"], 4), 16.0);
+    near(cycles(&["l1.request_instruction=64 cycles", "l1.request_interval=32 cycles"], 4), 32.0);
 }
