@@ -113,7 +113,7 @@ impl Prefix {
     }
 }
 
-/// Order of the table: a metric is ranked by the longest of these paths that contains it.
+/// Order of the table. Each path ranks the metrics in it; of several paths, the longest decides.
 const ORDER: &[&str] = &[
     "time_s",
     "time",

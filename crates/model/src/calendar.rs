@@ -149,11 +149,7 @@ impl Calendar {
         if units == 0 || ready >= HORIZON {
             return ready;
         }
-        self.advance(unit.split(now.0 << FRACTION).0 / WORD);
-        let start = unit.split(ready.0 << FRACTION).0.max(self.first * WORD);
-        let due = start / WORD;
-        let mut word = due.max(self.first + self.full);
-        let mut open = if word == due { u64::MAX << (start % WORD) } else { u64::MAX };
+        let (mut word, mut open) = self.begin(unit, now, ready);
         let mut left = units;
         let last = loop {
             let row = self.ring.row(self.first, word);
@@ -196,11 +192,7 @@ impl Calendar {
         if count == 0 || ready >= HORIZON {
             return ready;
         }
-        self.advance(unit.split(now.0 << FRACTION).0 / WORD);
-        let start = unit.split(ready.0 << FRACTION).0.max(self.first * WORD);
-        let due = start / WORD;
-        let mut word = due.max(self.first + self.full);
-        let mut open = if word == due { u64::MAX << (start % WORD) } else { u64::MAX };
+        let (mut word, mut open) = self.begin(unit, now, ready);
         let mut left = count;
         let last = 'reserved: loop {
             let row = self.ring.row(self.first, word);
@@ -223,6 +215,16 @@ impl Calendar {
         };
         self.skip_full();
         (ready + self.idle_span(count)).max(self.span(last + any))
+    }
+
+    /// Drops the time before `now`. Returns the first word that may have a free unit from `ready` on, with these units.
+    #[inline]
+    fn begin(&mut self, unit: Divisor, now: Ps, ready: Ps) -> (u64, u64) {
+        self.advance(unit.split(now.0 << FRACTION).0 / WORD);
+        let start = unit.split(ready.0 << FRACTION).0.max(self.first * WORD);
+        let due = start / WORD;
+        let word = due.max(self.first + self.full);
+        (word, if word == due { u64::MAX << (start % WORD) } else { u64::MAX })
     }
 
     /// Takes the start at bit `bit` of a word: closes the units nearby.

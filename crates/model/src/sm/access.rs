@@ -131,7 +131,7 @@ impl<D: Contents> Sm<D> {
             self.l1_free = self.l1_free.max(start + self.costs.instruction);
         }
         if let Some(first) = self.first_request {
-            self.request_free = self.request_free.max(first + self.costs.request[1]);
+            self.request_free = self.request_free.max(first + self.costs.request_instruction);
         }
         self.warps[slot].next_access = accesses.start + u32::from(accesses.len);
         self.finish_access(slot, result, returns && several);
@@ -222,7 +222,7 @@ impl<D: Contents> Sm<D> {
         let translation = self.translate(line, here);
         let found = self.look_up(here.out.now(), self.costs.miss) + here.config.machine.l1.hit_latency;
         let leaves = found.max(self.request_free);
-        self.request_free = leaves + self.costs.request[0];
+        self.request_free = leaves + self.costs.request_interval;
         self.first_request.get_or_insert(leaves);
         let sent = self.port.send(leaves, Bytes(0));
         let translated = translation.earliest();

@@ -113,8 +113,10 @@ struct Costs {
     transaction: Ps,
     /// Lookup time per load's line that is not in the L1.
     miss: Ps,
-    /// Minimum distance between requests for lines, and between the first requests of load instructions.
-    request: [Ps; 2],
+    /// Minimum distance between a load's requests for lines.
+    request_interval: Ps,
+    /// Minimum distance between the first requests of load instructions.
+    request_instruction: Ps,
     /// Address generation time per memory instruction: minimum distance between the first lookups of successive
     /// instructions.
     instruction: Ps,
@@ -157,7 +159,8 @@ impl Costs {
             turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,
             miss: if machine.l1.miss_lookup == Ps::ZERO { transaction } else { machine.l1.miss_lookup },
-            request: [machine.l1.request_interval, machine.l1.request_instruction],
+            request_interval: machine.l1.request_interval,
+            request_instruction: machine.l1.request_instruction,
             instruction: machine.sm.clock.span(machine.l1.instruction_cycles.unwrap_or(0).into()),
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
             sectors: crate::convert::sectors(machine),
