@@ -11,6 +11,7 @@ use std::sync::{Arc, Once};
 use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{Assignments, FinalState, Program};
 use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
 use tombolo_system::run::BrokenRules;
 use tombolo_system::{RunSpec, run_watched};
 
@@ -88,23 +89,26 @@ pub fn charted(setup: &Setup, judge: TrialContext<'_>) -> (Result<FinalState, Ru
 
 fn run(setup: &Setup, judge: TrialContext<'_>, chart: bool) -> (Result<FinalState, RunFailure>, String) {
     let scripts = scripts(&setup.program).expect("only programs that streams express are run");
-    let staging = LitmusStreams::new(setup, &scripts, judge.design.scheduling.cut());
+    let machine = match setup.machine() {
+        Ok(machine) => Arc::new(machine),
+        Err(error) => return (Err(RunFailure::Stopped(error.to_string())), String::new()),
+    };
+    let staging = LitmusStreams::new(setup, &scripts, judge.design.scheduling.cut(&machine));
     let observer = Observer::new(setup, scripts, &staging, chart);
-    let ended = quietly(|| timed(setup, judge, staging, &observer));
+    let ended = quietly(|| timed((setup, machine), judge, staging, &observer));
     let verdict = ended.unwrap_or_else(|message| Err(RunFailure::Panicked(message)));
     (verdict, observer.chart())
 }
 
 /// Executes the timed run.
 fn timed(
-    setup: &Setup,
+    (setup, machine): (&Setup, Arc<MachineConfig>),
     judge: TrialContext<'_>,
     staging: LitmusStreams,
     observer: &Arc<Observer>,
 ) -> Result<FinalState, RunFailure> {
-    let machine = setup.machine().map_err(|error| RunFailure::Stopped(error.to_string()))?;
     let spec = RunSpec {
-        machine: Arc::new(machine),
+        machine,
         design: judge.design.clone(),
         program: Arc::new(staging),
         pages: Some(setup.pages()),

@@ -24,6 +24,7 @@ fn described(word: &str) -> DesignConfig {
             "at-launch" => ("boundary", "launch"),
             "cpelide" => ("elision", "cpelide"),
             "ranges" => ("elision.operations", "range"),
+            "snooped" => ("coherence.home_l2", "snooped"),
             other => panic!("{other} is no choice of these tests"),
         };
         tree.set(key, value).expect("a key of designs");
@@ -187,6 +188,8 @@ fn expected(rule: BrokenRule) -> Result<RuleDetection, &'static str> {
             Err("bytes that nobody has stored are what they were at the start: 3000 runs did not meet it")
         }
         BrokenRule::ReleaseKeepsOwnDirty => of("viper", 180, ""),
+        BrokenRule::SnoopKeepsDirty => of("software-flat+back+snooped", 400, ""),
+        BrokenRule::SnoopKeepsCopy => of("software-flat+back+snooped", 400, ""),
         BrokenRule::LoadIgnoresScope => Err("polls that never see their flag: a run takes a million of them"),
     }
 }

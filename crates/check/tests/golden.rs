@@ -21,13 +21,15 @@ const HEAD: &str = "\
 
 /// Configurations that `tombolo check` explores by default. A test of the command compares the shipped designs with
 /// this list.
-const CONFIGURATIONS: [&str; 16] = [
+const CONFIGURATIONS: [&str; 18] = [
     "no-remote-caching",
     "memory-side+back",
     "peer+back",
     "software-flat",
     "software-flat+back",
     "software-flat+back+remote",
+    "software-flat+back+remote+fetch",
+    "software-flat+back+remote+snooped+fetch",
     "software-flat+back+never",
     "software-hierarchical",
     "nhcc",

@@ -121,7 +121,7 @@ impl DesignConfig {
             l3_write: self.l3_write,
             capacity: self.capacity.policy(),
             turning: self.links.times(machine),
-            cut: self.scheduling.cut(),
+            cut: self.scheduling.cut(machine),
             boundaries: self.boundaries(machine),
             sharing: self.placement.sharing(),
             host: self.has_host(),

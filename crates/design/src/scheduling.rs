@@ -7,7 +7,7 @@ use tombolo_types::{LaunchDevices, ModuleId};
 
 axis! {
     /// Module that runs a CTA.
-    pub enum Scheduling { Contiguous, Interleaved, Programmed }
+    pub enum Scheduling { Contiguous, Interleaved, VirtualGpu, Programmed }
 }
 
 option! {
@@ -22,6 +22,13 @@ option! {
         /// time.
         cta_chunk: u32 = 1,
     }
+}
+
+option! {
+    /// The machine as a single GPU with the SMs of all modules, numbered module after module: CTA `g` belongs to the module
+    /// of SM `g` modulo all SMs. Source: UMH, section 6 ("a single virtual GPU", compute units numbered over the GPUs in
+    /// Figure 5); Multi2Sim 4.2, which gives work-groups round robin to compute units.
+    pub struct VirtualGpu = "virtual-gpu" {}
 }
 
 option! {
@@ -104,11 +111,12 @@ impl MachineShape {
 }
 
 impl Scheduling {
-    /// The distribution of a grid over the modules.
-    pub fn cut(self) -> CtaDistribution {
+    /// The distribution of a grid over a machine's modules.
+    pub fn cut(self, machine: &MachineConfig) -> CtaDistribution {
         match self {
             Scheduling::Contiguous(_) => CtaDistribution::Contiguous,
             Scheduling::Interleaved(Interleaved { cta_chunk }) => CtaDistribution::Interleaved { chunk: cta_chunk },
+            Scheduling::VirtualGpu(_) => CtaDistribution::Interleaved { chunk: machine.topology.sms_per_module.into() },
             Scheduling::Programmed(_) => CtaDistribution::Program,
         }
     }

@@ -249,11 +249,13 @@ mod tests {
         };
         let quick = plan(ScaleChoice::Quick);
         let labels: Vec<String> = quick.changes(false).unwrap().into_iter().map(|change| change.label).collect();
-        assert_eq!(labels, ["seed 2", "seed 3", "second inputs", "inputs of scale 1"]);
-        let dct = quick.workloads.iter().find(|one| one.label == "DCT").unwrap();
-        assert_eq!(dct.choice.label, "dct,columns=512,rows=512");
-        assert_eq!(dct.inputs(Inputs::Second).unwrap().label, "dct,columns=512,rows=256");
-        assert_eq!(dct.inputs(Inputs::Whole).unwrap().label, "dct");
+        assert_eq!(labels, ["seed 2", "seed 3", "second inputs"]);
+        let [dct, product] = ["DCT", "MM"].map(|label| quick.workloads.iter().find(|one| one.label == label).unwrap());
+        assert_eq!(dct.choice.label, "dct");
+        assert_eq!(dct.inputs(Inputs::Second).unwrap().label, "dct,columns=512,rows=512");
+        assert_eq!(product.choice.label, "amdapp-matrixmultiplication,side=512");
+        assert_eq!(product.inputs(Inputs::Second).unwrap().label, "amdapp-matrixmultiplication,side=256");
+        assert_eq!(product.inputs(Inputs::Whole).unwrap().label, "amdapp-matrixmultiplication");
         let second = |change: &Change| change.inputs == Inputs::Second;
         assert!(!plan(ScaleChoice::Paper).changes(true).unwrap().iter().any(second));
     }

@@ -496,7 +496,7 @@ mod tests {
         assert!(with("jacobi,columns=81920,rows=1026,iterations=20"), "{points:?}");
         assert!(with("als,items=7680,users=61440,ratings=983040,features=20,iterations=4"), "{points:?}");
         let (study, _) = under("cpelide", "8", "artifact");
-        assert_eq!(study.plans[0].time, TimeChoice::Kernels);
+        assert_eq!(study.plans[0].time, TimeChoice::Ctas);
         let study = study.with_time(TimeChoice::Region);
         assert_eq!(study.plans[0].reading_of(&study.plans[0].spec.claim[0]), "artifact+region");
     }

@@ -403,5 +403,24 @@ impl MachineConfig {
                     format!("at least {MISS_LEVELS}: requests of SMs, of other modules and at a home each need one")
                 })
             })
+            .or_else(|| self.host_queue_conflict())
+    }
+
+    fn host_queue_conflict(&self) -> Option<Conflict> {
+        let host = self.coherent_host()?;
+        let (key, misses, line) = ("host_directory.outstanding", host.directory.outstanding, self.line.bytes());
+        at_most(misses.into(), MISS_LIMIT, key)
+            .or_else(|| {
+                demand(misses >= MISS_LEVELS, key, || {
+                    format!(
+                        "at least {MISS_LEVELS}: the host's requests, those of GPUs and those at a home each need one"
+                    )
+                })
+            })
+            .or_else(|| {
+                demand(host.link.request_bytes >= line, "host_link.request_bytes", || {
+                    format!("a request carries a line of {line} bytes at least")
+                })
+            })
     }
 }

@@ -75,6 +75,9 @@ section! {
         controllers: u16,
         /// A look-up, from a request's arrival to the result's departure.
         lookup_latency: Ps,
+        /// Line misses in flight per directory, at most. Transactions of blocks are not limited. Source of the default:
+        /// assumed, no limit: more than all GPUs have in flight.
+        outstanding: u32 = 65535,
     }
 }
 
@@ -98,6 +101,13 @@ section! {
         /// One way, without queueing or serialisation. Source of the default: not used by `fabric`, and refused by
         /// `own`.
         latency: Ps = Ps::ZERO,
+        /// Requests in flight at a GPU's port to the host and to other GPUs, at most, each an L2 slice's equal share:
+        /// misses of lines or blocks, and parts of copies from the host. Stores need none. Source of the default: assumed,
+        /// no limit: more than the L2 has in flight.
+        outstanding: u32 = 1048576,
+        /// Bytes per request: a line or a block of more bytes takes several. Source of the default: UMH, section 3: a
+        /// block is one request.
+        request_bytes: u64 = 4096,
     }
 }
 

@@ -229,6 +229,20 @@ choice! {
     }
 }
 
+choice! {
+    /// The kernels that wait for the table of a design that elides boundaries.
+    pub enum TableExposure {
+        /// The first kernel in the program: the host enqueues further packets early enough.
+        First = "first",
+        /// Kernels whose packets the table has not handled yet: it handles packets one after the other, from when the host
+        /// enqueued them, each for `table_latency`.
+        Queued = "queued",
+        /// Each kernel whose packet was not in the queue while the previous kernel ran: the first, and the first after
+        /// the host has waited.
+        Host = "host",
+    }
+}
+
 section! {
     /// Address translation, at the machine's page size.
     pub struct TlbConfig {
@@ -262,9 +276,12 @@ section! {
         /// Time for the command processor to read a packet from the program, before its boundary's operations
         /// begin.
         packet_latency: Ps = Ps::ZERO,
-        /// Time for the table in a design that elides boundaries; hidden if the packet is queued while the previous
-        /// kernel runs. Source of the default: CPElide, section IV-B.
+        /// Time for the table in a design that elides boundaries to handle a packet. Source of the default: CPElide,
+        /// section IV-B.
         table_latency: Ps = Ps::from_ns(6000),
+        /// The kernels that wait for this table. Source of the default: CPElide, section IV-B ("usually hidden for all
+        /// but the first kernel").
+        table_exposed: TableExposure = TableExposure::First,
         /// Launch on an idle machine to the dispatch of its first CTA.
         launch_latency: Ps,
         /// End of a kernel to the first dispatch of a dependent kernel already in the queue.

@@ -88,7 +88,7 @@ fn an_absent_section_is_in_no_record() {
         values.iter().filter(|value| ["cpu", "stack", "host_link"].contains(&value.section)).count()
     };
     assert_eq!(resolved(&described(&[])), 0);
-    assert_eq!(resolved(&described(&[CPU, LLC, MEMORY, DIRECTORY, LINK, STACK])), 3 + 3 + 8);
+    assert_eq!(resolved(&described(&[CPU, LLC, MEMORY, DIRECTORY, LINK, STACK])), 3 + 5 + 8);
 }
 
 #[test]
@@ -109,6 +109,9 @@ fn conflicting_values_are_refused_with_the_reason() {
         ("host_memory.row_bytes", "32", "at least the line of 64 bytes"),
         ("host_memory.bytes", "100", "whole pages"),
         ("host_directory.controllers", "33", "at most 32"),
+        ("host_directory.outstanding", "65536", "at most 65535"),
+        ("host_directory.outstanding", "1", "at least 3"),
+        ("host_link.request_bytes", "32", "a line of 64 bytes at least"),
         ("cpu.outstanding", "65", "at most 64"),
         ("host_link.through", "own", "take time"),
         ("gpu_link.latency", "0ns", "takes time"),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 metrics! {
-    /// A run's time in seconds: four parts that add up to the whole, and the region.
+    /// A run's time in seconds: four parts that add up to the whole, the region, and the time with CTAs.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
     pub struct TimeRecord {
         kernels_s: f64 = "time of kernels", "s", "Time while a kernel was open: from the end of its launch latency to the end of its release.";
@@ -11,6 +11,10 @@ metrics! {
         host_s: f64 = "time of the host program", "s", "Of the rest, time while the host program worked on memory.";
         launches_s: f64 = "time of launches", "s", "The rest of the time: launch latencies.";
         region_s: f64 = "time of the region", "s", "Time from the first kernel's opening to the last one's end, with the gaps and the copies between.";
+        #[serde(default)]
+        ctas_s: f64 = "time with CTAs", "s", "Time in which CTAs were present: for each kernel, from the start of its first CTA to the end of its last.";
+        #[serde(default)]
+        drained_s: f64 = "time with CTAs or their stores", "s", "Time from the arrival of a kernel's launch to the end of its last CTA and of the stores of its CTAs.";
         whole_s: f64 = "simulated time", "s", "Time from the start of the program to the end of its last command.";
     }
 }
@@ -22,6 +26,8 @@ impl TimeRecord {
             kernels_s: self.kernels_s + kernels_s,
             launches_s: self.launches_s + launches_s,
             region_s: self.region_s + kernels_s + launches_s,
+            ctas_s: self.ctas_s + kernels_s,
+            drained_s: self.drained_s + kernels_s,
             whole_s: self.whole_s + kernels_s + launches_s,
             ..self
         }
@@ -32,6 +38,8 @@ impl TimeRecord {
         match choice {
             TimeChoice::Region => self.region_s,
             TimeChoice::Kernels => self.kernels_s,
+            TimeChoice::Ctas => self.ctas_s,
+            TimeChoice::Drained => self.drained_s,
             TimeChoice::Whole => self.whole_s,
         }
     }
@@ -47,6 +55,12 @@ pub enum TimeChoice {
     /// While a kernel was open.
     #[serde(rename = "kernels")]
     Kernels,
+    /// While CTAs were present, from a kernel's first to its last.
+    #[serde(rename = "ctas")]
+    Ctas,
+    /// While CTAs were present or their stores were under way.
+    #[serde(rename = "drained")]
+    Drained,
     /// From the program's start to the last command's end.
     #[serde(rename = "whole")]
     Whole,
@@ -54,13 +68,16 @@ pub enum TimeChoice {
 
 impl TimeChoice {
     /// Every choice, in the order of the enum.
-    pub const ALL: [TimeChoice; 3] = [TimeChoice::Region, TimeChoice::Kernels, TimeChoice::Whole];
+    pub const ALL: [TimeChoice; 5] =
+        [TimeChoice::Region, TimeChoice::Kernels, TimeChoice::Ctas, TimeChoice::Drained, TimeChoice::Whole];
 
     /// The choice's keyword.
     pub fn word(self) -> &'static str {
         match self {
             TimeChoice::Region => "region",
             TimeChoice::Kernels => "kernels",
+            TimeChoice::Ctas => "ctas",
+            TimeChoice::Drained => "drained",
             TimeChoice::Whole => "whole",
         }
     }
@@ -70,6 +87,8 @@ impl TimeChoice {
         match self {
             TimeChoice::Region => "time.region_s",
             TimeChoice::Kernels => "time.kernels_s",
+            TimeChoice::Ctas => "time.ctas_s",
+            TimeChoice::Drained => "time.drained_s",
             TimeChoice::Whole => "time.whole_s",
         }
     }
@@ -79,6 +98,8 @@ impl TimeChoice {
         match self {
             TimeChoice::Region => "of the region from the first kernel to the end of the last",
             TimeChoice::Kernels => "of the kernels alone",
+            TimeChoice::Ctas => "with CTAs present",
+            TimeChoice::Drained => "with CTAs present, or their stores under way",
             TimeChoice::Whole => "of the whole program",
         }
     }
@@ -96,7 +117,14 @@ mod tests {
 
     #[test]
     fn every_choice_has_the_path_of_its_value() {
-        let record = TimeRecord { region_s: 1.0, kernels_s: 2.0, whole_s: 3.0, ..TimeRecord::default() };
+        let record = TimeRecord {
+            region_s: 1.0,
+            kernels_s: 2.0,
+            ctas_s: 4.0,
+            drained_s: 5.0,
+            whole_s: 3.0,
+            ..TimeRecord::default()
+        };
         let value = serde_json::json!({ "time": record });
         for choice in TimeChoice::ALL {
             let at = value.pointer(&format!("/{}", choice.path().replace('.', "/")));

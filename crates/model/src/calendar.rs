@@ -44,6 +44,8 @@ pub struct Calendar {
     unit: Option<Divisor>,
     length: u64,
     distances: Distances,
+    /// Starts of the first commands to a group, as bits from the first one on.
+    starts: u64,
     /// Number of the first word: the earliest time for reservations.
     first: u64,
     /// Units that are closed. Windows are open to [`Calendar::reserve_in_window`] alone.
@@ -127,7 +129,8 @@ impl Calendar {
         assert!(groups >= 1 && any >= 1 && group >= any && group <= WORD / 2, "{distances:?} for a calendar");
         let columns = if group > any { CLOSED + groups as usize } else { CLOSED };
         let unit = (length > 0).then(|| Divisor::new(length));
-        Calendar { unit, length, distances, first: 0, ring: Ring::new(columns), full: 0 }
+        let starts = (0..WORD).step_by(group as usize).fold(0, |starts, at| starts | 1 << at);
+        Calendar { unit, length, distances, starts, first: 0, ring: Ring::new(columns), full: 0 }
     }
 
     /// Duration for `units`, bounded by [`HORIZON`].
@@ -200,6 +203,9 @@ impl Calendar {
             let closed = row.get(CLOSED + group as usize).copied().unwrap_or(0);
             let mut free = !(row[TAKEN] | closed | window) & open;
             open = u64::MAX;
+            if let Some(last) = self.take_run(group, word, free, left) {
+                break word * WORD + last;
+            }
             while free != 0 {
                 let bit = u64::from(free.trailing_zeros());
                 self.take(group, word, bit);
@@ -225,6 +231,28 @@ impl Calendar {
         let due = start / WORD;
         let word = due.max(self.first + self.full);
         (word, if word == due { u64::MAX << (start % WORD) } else { u64::MAX })
+    }
+
+    /// Takes `count` starts, each at the group's distance after the one before, if the free units `free` of a word allow
+    /// this from the first one on and the units nearby are in this word. Returns the bit of the last start. The effect is
+    /// that of [`Calendar::take`] for each of them.
+    #[inline]
+    fn take_run(&mut self, group: u32, word: u64, free: u64, count: u64) -> Option<u64> {
+        let Distances { any, group: near, .. } = self.distances;
+        let (bit, length) = (u64::from(free.trailing_zeros()), count.checked_mul(near)?);
+        if bit + 1 < near || bit + length > WORD || any > 2 {
+            return None;
+        }
+        let run = (self.starts & (u64::MAX >> (WORD - length))) << bit;
+        if free & run != run {
+            return None;
+        }
+        let row = self.ring.row(self.first, word);
+        row[TAKEN] |= if any == 2 { run | run << 1 | run >> 1 } else { run };
+        if let Some(word) = row.get_mut(CLOSED + group as usize) {
+            *word |= (u64::MAX >> (WORD - length - (near - 1))) << (bit + 1 - near);
+        }
+        Some(bit + length - near)
     }
 
     /// Takes the start at bit `bit` of a word: closes the units nearby.

@@ -325,6 +325,26 @@ pub fn host_latency_one_way(machine: &MachineConfig) -> Option<Ps> {
     })
 }
 
+/// Maximum number of misses of `bytes` that an L2 slice may have in flight beyond its GPU; `None` without a port to a
+/// coherent host.
+pub fn outgoing_misses(machine: &MachineConfig, bytes: u64) -> Option<u32> {
+    let link = machine.coherent_host()?.link;
+    let requests = link.outstanding / u32::from(machine.l2.slices);
+    Some((requests / bytes.div_ceil(link.request_bytes) as u32).max(1))
+}
+
+/// Rate of copies from a coherent host to a GPU: of their link, or of the requests that the GPU's port has in flight over
+/// an idle link and host memory.
+pub fn rate_from_host(machine: &MachineConfig) -> Rate {
+    let rate = host_rate(machine);
+    let (Some(host), Some(latency)) = (machine.coherent_host(), host_latency_one_way(machine)) else { return rate };
+    let window = u128::from(host.link.outstanding) * u128::from(host.link.request_bytes);
+    let memory = &host.memory;
+    let round_trip = latency + latency + memory.base_latency + memory.activate + memory.column;
+    let of_window = (window * 1_000_000_000_000).checked_div(round_trip.0.into()).unwrap_or(u128::MAX);
+    Rate(rate.0.min(u64::try_from(of_window).unwrap_or(u64::MAX)))
+}
+
 /// Link rate between a GPU and a coherent host, in each direction.
 pub fn host_rate(machine: &MachineConfig) -> Rate {
     let own = machine.coherent_host().map(|host| host.link).filter(|link| link.through == HostPath::Own);
@@ -342,6 +362,7 @@ pub fn host_machine(machine: &MachineConfig) -> Option<MachineConfig> {
     seen.l2.hit_latency = host.llc.hit_latency;
     seen.l2.rate = Rate(host.llc.rate.0 / u64::from(host.directory.controllers));
     seen.l2.request_cycles = Fraction { numerator: 0, denominator: 1 };
+    seen.l2.mshrs = host.directory.outstanding;
     seen.dram = host.memory.clone();
     seen.memory_cache.bytes = Bytes(0);
     // The host's links are the GPU links.

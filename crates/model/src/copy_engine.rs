@@ -81,7 +81,7 @@ impl CopyEngine {
         let to_host = || lane(crate::convert::host_rate(machine));
         let (host, of_host) = (layout.host(), layout.host() == Some(config.module));
         let lanes = if of_host {
-            vec![to_host(); usize::from(layout.modules)]
+            vec![lane(crate::convert::rate_from_host(machine)); usize::from(layout.modules)]
         } else {
             [lane(machine.gpu_link.rate)].into_iter().chain(host.map(|_| to_host())).collect()
         };

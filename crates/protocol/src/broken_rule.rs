@@ -88,6 +88,11 @@ fn hierarchical_directory(facts: &ProtocolFacts) -> bool {
     hierarchical(facts) && facts.directory
 }
 
+/// Protocols whose home L2s may be snooped.
+fn snooped(facts: &ProtocolFacts) -> bool {
+    facts.offers(Choice::HomeL2)
+}
+
 /// Protocols with memory as the ordering point.
 fn meets_at_memory(facts: &ProtocolFacts) -> bool {
     facts.offers(Choice::Remote)
@@ -204,6 +209,10 @@ broken_rules! {
         /// A release leaves dirty bytes in place if their lines are homed at its own module.
         // Equivalent elsewhere: the home's L2 is the ordering point.
         ReleaseKeepsOwnDirty = "ReleaseKeepsOwnDirty" in meets_at_memory,
+        /// A request that goes on to memory leaves the line's dirty bytes in the snooped L2.
+        SnoopKeepsDirty = "SnoopKeepsDirty" in snooped,
+        /// A store that goes on to memory leaves the line's copy in the snooped L2.
+        SnoopKeepsCopy = "SnoopKeepsCopy" in snooped,
     }
 }
 
@@ -233,6 +242,7 @@ mod tests {
         assert_eq!(protocols(BrokenRule::StoreKeepsSharers), directories);
         assert_eq!(protocols(BrokenRule::ReplacementNotAwaited), ["hmg"]);
         assert_eq!(protocols(BrokenRule::ReleaseKeepsOwnDirty), ["viper"]);
+        assert_eq!(protocols(BrokenRule::SnoopKeepsCopy), ["software-flat"]);
         assert_eq!(protocols(BrokenRule::RequestPassesDeferred), ["nmoesi"]);
     }
 }

@@ -2,7 +2,7 @@
 //! keywords for its other values in a configuration of the explorer (`hmg+back`).
 
 use crate::nmoesi::KernelEnd;
-use crate::options::{BulkInvalidation, ProtocolOptions, Remote, Tracks, WritePolicy};
+use crate::options::{BulkInvalidation, HomeL2, ProtocolOptions, Remote, StoreMiss, Tracks, WritePolicy};
 use tombolo_types::Key;
 use tombolo_types::quantity::{Clock, Quantity, RecordValue};
 
@@ -91,7 +91,13 @@ choices! { |options|
         "keep-l1" for false;
     /// Place for reads and writes to lines from other modules: the home's memory, or L2 caches.
     Remote: Remote = options.remote, key "remote",
-        "cached" for Remote::Cached;
+        "cached" for Remote::Cached, "home-l2" for Remote::Home;
+    /// Requests from other modules at the L2 of their line's home: served there, or by memory behind it.
+    HomeL2: HomeL2 = options.home_l2, key "home_l2",
+        "snooped" for HomeL2::Snooped;
+    /// Effect of a store that misses in a write-back L2: the rest of the written sectors is fetched or not.
+    StoreMiss: StoreMiss = options.store_miss, key "store_miss",
+        "fetch" for StoreMiss::Fetch;
     /// Regions with entries in a directory.
     Tracks: Tracks = options.tracks,
         "track-all" for Tracks::All;
@@ -101,9 +107,10 @@ choices! { |options|
     /// True if clean blocks are evicted without a message to the home.
     SilentEviction: bool = options.nmoesi.silent_eviction, key "silent_eviction",
         "told-evictions" for false;
-    /// Treatment of bytes written by a kernel: the next launch merges blocks shared by GPUs, or all are written back.
+    /// Treatment of bytes written by a kernel: the next launch merges blocks shared by GPUs, all are written back, or
+    /// neither (wrong values).
     KernelEnd: KernelEnd = options.nmoesi.kernel_end, key "kernel_end",
-        "flush-all" for KernelEnd::FlushAll;
+        "flush-all" for KernelEnd::FlushAll, "keep-blocks" for KernelEnd::Nothing;
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@
 use crate::elision::RetainedLines;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
+use crate::vi::{Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules for HMG.
@@ -43,18 +43,18 @@ impl Rules for HmgRules {
         }
     }
 
-    fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {
+    fn acquire(_: Sync, _: &ProtocolOptions) -> &'static [Phase] {
         &[]
     }
 
-    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
+    fn release(sync: Sync, options: &ProtocolOptions) -> &'static [Phase] {
         const OWN_STORES_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
         const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys)).others_forward();
         const ALL_STORES_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));
         const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
         const GPU_INVALIDATIONS: Phase = Phase::new(Members::Gpu, Action::DrainInvalidations(Scope::Gpu));
         const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations(Scope::Sys));
-        match (sync, write) {
+        match (sync, options.write) {
             (Sync::Thread(Scope::Cta), _) => &[],
             (Sync::Thread(Scope::Gpu), _) => &[OWN_STORES_IN_GPU, GPU_INVALIDATIONS],
             (Sync::Thread(Scope::Sys), WritePolicy::Through) => &[GPU_STORES, ALL_INVALIDATIONS],

@@ -8,7 +8,7 @@ use crate::elision::RetainedLines;
 use crate::plan::{Phase, Sync};
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
+use crate::vi::{Choice, ProtocolOptions, Rules, Vi};
 use tombolo_types::Promise;
 
 /// The rules for the ideal design.
@@ -33,11 +33,11 @@ impl Rules for IdealRules {
         RetainedLines::All
     }
 
-    fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {
+    fn acquire(_: Sync, _: &ProtocolOptions) -> &'static [Phase] {
         &[]
     }
 
-    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
-        hierarchical_release(sync, write)
+    fn release(sync: Sync, options: &ProtocolOptions) -> &'static [Phase] {
+        hierarchical_release(sync, options.write)
     }
 }

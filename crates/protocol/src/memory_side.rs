@@ -10,7 +10,7 @@ use crate::elision::RetainedLines;
 use crate::plan::{Phase, Sync};
 use crate::software_flat::flat_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
+use crate::vi::{Choice, ProtocolOptions, Rules, Vi};
 use tombolo_types::Promise;
 
 /// The rules for memory-side L2 caches.
@@ -43,11 +43,11 @@ impl Rules for MemorySideRules {
         RetainedLines::Nothing
     }
 
-    fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {
+    fn acquire(_: Sync, _: &ProtocolOptions) -> &'static [Phase] {
         &[]
     }
 
-    fn release(sync: Sync, _: WritePolicy) -> &'static [Phase] {
+    fn release(sync: Sync, _: &ProtocolOptions) -> &'static [Phase] {
         flat_release(sync)
     }
 }

@@ -8,7 +8,7 @@
 use crate::elision::RetainedLines;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
+use crate::vi::{Choice, ProtocolOptions, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules for NHCC.
@@ -36,11 +36,11 @@ impl Rules for NhccRules {
         }
     }
 
-    fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {
+    fn acquire(_: Sync, _: &ProtocolOptions) -> &'static [Phase] {
         &[]
     }
 
-    fn release(sync: Sync, _: WritePolicy) -> &'static [Phase] {
+    fn release(sync: Sync, _: &ProtocolOptions) -> &'static [Phase] {
         const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
         const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
         const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations(Scope::Sys));

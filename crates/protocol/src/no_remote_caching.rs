@@ -9,7 +9,7 @@ use crate::elision::RetainedLines;
 use crate::plan::{Phase, Sync};
 use crate::software_flat::{flat_acquire, flat_release};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
+use crate::vi::{Choice, ProtocolOptions, Rules, Vi};
 use tombolo_types::Promise;
 
 /// The rules for the baseline.
@@ -38,11 +38,11 @@ impl Rules for NoRemoteCachingRules {
         RetainedLines::All
     }
 
-    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
-        flat_acquire(sync, bulk)
+    fn acquire(sync: Sync, options: &ProtocolOptions) -> &'static [Phase] {
+        flat_acquire(sync, options.bulk)
     }
 
-    fn release(sync: Sync, _: WritePolicy) -> &'static [Phase] {
+    fn release(sync: Sync, _: &ProtocolOptions) -> &'static [Phase] {
         flat_release(sync)
     }
 }

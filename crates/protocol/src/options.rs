@@ -4,7 +4,7 @@
 use crate::broken_rule::BrokenRule;
 pub use crate::choice::Choice;
 use crate::elision::RetainedLines;
-use crate::nmoesi::NmoesiOptions;
+use crate::nmoesi::{KernelEnd, NmoesiOptions};
 use crate::topology::Class;
 use crate::transfer::BrokenTransfer;
 use tombolo_types::{Promise, Sectors, choice};
@@ -33,7 +33,7 @@ choice! {
 }
 
 choice! {
-    /// The place at which other modules' lines are read and written, if memory is the ordering point.
+    /// The place at which other modules' lines are read and written under VIPER.
     pub enum Remote: Default {
         /// At the home's memory: no L2 is looked up, and an L2 holds only lines from its own module. Source:
         /// CPElide, section V: remote reads are not cached.
@@ -41,6 +41,31 @@ choice! {
         /// In the own L2, which holds lines touched by its SMs; then in the home's L2, then at the home's memory.
         /// Source: CPElide's public simulator.
         Cached = "cached",
+        /// At the home's L2, which holds only lines from its own module. Source: assumed; a bound: with a single L2 for a
+        /// line, no kernel boundary needs an operation.
+        Home = "home",
+    }
+}
+
+choice! {
+    /// Requests from other modules at the L2 of their line's home, if this L2 is the ordering point.
+    pub enum HomeL2: Default {
+        /// The L2 serves them.
+        Serves = "serves",
+        /// They go on to memory, after the line's dirty bytes; a store or an atomic also drops the line's copy. Source:
+        /// UMH, section 6.1.2: under zero-copy every access from the GPUs' L2 caches is made to the host memory.
+        Snooped = "snooped",
+    }
+}
+
+choice! {
+    /// Effect of a store that misses in a write-back L2.
+    pub enum StoreMiss: Default {
+        /// The L2 keeps the written bytes alone.
+        Mask = "mask",
+        /// The L2 also fetches the rest of the written sectors. Source: UMH, Table II: a store by a GPU to an absent
+        /// line sends a read request.
+        Fetch = "fetch",
     }
 }
 
@@ -86,7 +111,8 @@ impl ProtocolFacts {
 
     /// The promise guaranteed with these options.
     pub fn promise_with(&self, options: &ProtocolOptions) -> Promise {
-        if options.bulk == BulkInvalidation::None { Promise::Nothing } else { self.promise }
+        let nothing = options.bulk == BulkInvalidation::None || options.nmoesi.kernel_end == KernelEnd::Nothing;
+        if nothing { Promise::Nothing } else { self.promise }
     }
 }
 
@@ -107,6 +133,10 @@ pub struct ProtocolOptions {
     pub tracks: Tracks,
     /// The place at which other modules' lines are read and written.
     pub remote: Remote,
+    /// Requests from other modules at their line's home.
+    pub home_l2: HomeL2,
+    /// Effect of a store that misses in a write-back L2.
+    pub store_miss: StoreMiss,
     /// Sector layout: a miss always requests whole sectors of its line.
     pub sectors: Sectors,
     /// L1 state after a failed poll.
@@ -129,6 +159,8 @@ impl Default for ProtocolOptions {
             stores: StoreAllocation::default(),
             tracks: Tracks::default(),
             remote: Remote::default(),
+            home_l2: HomeL2::default(),
+            store_miss: StoreMiss::default(),
             sectors: Sectors::default(),
             polls: Polls::default(),
             nmoesi: NmoesiOptions::default(),

@@ -15,7 +15,7 @@ use crate::memory_side::MemorySideRules;
 use crate::plan::{Phase, Sync};
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
+use crate::vi::{Choice, ProtocolOptions, Rules, Vi};
 use tombolo_types::Promise;
 
 /// The rules for GPUs with peer access.
@@ -45,11 +45,11 @@ impl Rules for PeerRules {
         MemorySideRules::holds(options)
     }
 
-    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
-        MemorySideRules::acquire(sync, bulk)
+    fn acquire(sync: Sync, options: &ProtocolOptions) -> &'static [Phase] {
+        MemorySideRules::acquire(sync, options)
     }
 
-    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
-        hierarchical_release(sync, write)
+    fn release(sync: Sync, options: &ProtocolOptions) -> &'static [Phase] {
+        hierarchical_release(sync, options.write)
     }
 }

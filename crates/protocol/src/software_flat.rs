@@ -7,7 +7,7 @@
 use crate::elision::RetainedLines;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, ProtocolOptions, Rules, Vi};
 use tombolo_types::{Promise, Scope};
 
 /// The rules for flat software coherence.
@@ -23,7 +23,8 @@ impl Rules for SoftwareFlatRules {
     const PROMISE: Promise = Promise::Ptx;
     const ABOUT: &'static str =
         "Bulk invalidation between an SM and the system home, every module alike. Source: HMG, section VI.";
-    const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
+    const CHOICES: &'static [Choice] =
+        &[Choice::BulkInvalidation, Choice::WriteBack, Choice::HomeL2, Choice::StoreMiss];
 
     fn caches(_: Class, _: &ProtocolOptions) -> bool {
         true
@@ -33,11 +34,11 @@ impl Rules for SoftwareFlatRules {
         RetainedLines::All
     }
 
-    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
-        flat_acquire(sync, bulk)
+    fn acquire(sync: Sync, options: &ProtocolOptions) -> &'static [Phase] {
+        flat_acquire(sync, options.bulk)
     }
 
-    fn release(sync: Sync, _: WritePolicy) -> &'static [Phase] {
+    fn release(sync: Sync, _: &ProtocolOptions) -> &'static [Phase] {
         flat_release(sync)
     }
 }

@@ -37,7 +37,7 @@ impl Rules for SoftwareHierarchicalRules {
         RetainedLines::All
     }
 
-    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
+    fn acquire(sync: Sync, options: &ProtocolOptions) -> &'static [Phase] {
         const fn drop(members: Members, classes: ClassSet) -> Phase {
             Phase::new(members, Action::Invalidate(classes))
         }
@@ -49,7 +49,7 @@ impl Rules for SoftwareHierarchicalRules {
         // A single phase for all L2s: between kernels no access refills an L2 from another.
         const KERNEL: [Phase; 1] = [drop(Members::All, ClassSet::ALL)];
         const KERNEL_SPARING: [Phase; 1] = [drop(Members::All, ClassSet::NOT_OWN)];
-        match (sync, bulk != BulkInvalidation::All) {
+        match (sync, options.bulk != BulkInvalidation::All) {
             (Sync::Thread(Scope::Cta), _) => &[],
             (Sync::Thread(Scope::Gpu), false) => &GPU,
             (Sync::Thread(Scope::Gpu), true) => &GPU_SPARING,
@@ -60,8 +60,8 @@ impl Rules for SoftwareHierarchicalRules {
         }
     }
 
-    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
-        hierarchical_release(sync, write)
+    fn release(sync: Sync, options: &ProtocolOptions) -> &'static [Phase] {
+        hierarchical_release(sync, options.write)
     }
 }
 

@@ -25,7 +25,8 @@ use crate::directory::{DirectoryAccess, Sharers};
 use crate::effects::Effects;
 use crate::elision::RetainedLines;
 pub use crate::options::{
-    BulkInvalidation, Choice, Polls, ProtocolFacts, ProtocolOptions, Remote, StoreAllocation, Tracks, WritePolicy,
+    BulkInvalidation, Choice, HomeL2, Polls, ProtocolFacts, ProtocolOptions, Remote, StoreAllocation, StoreMiss,
+    Tracks, WritePolicy,
 };
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
@@ -57,10 +58,14 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     fn ordering_point(_: &ProtocolOptions) -> OrderingPoint {
         OrderingPoint::HomeL2
     }
-    /// The acquire plan, if an L2 obeys bulk invalidations; `bulk` as in [`ProtocolOptions`].
-    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase];
-    /// The release plan; `write` as in [`ProtocolOptions`].
-    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase];
+    /// True if a flush also writes back the dirty bytes of a home that is the ordering point.
+    fn flushes_home(_: &ProtocolOptions) -> bool {
+        false
+    }
+    /// The acquire plan, if an L2 obeys bulk invalidations.
+    fn acquire(sync: Sync, options: &ProtocolOptions) -> &'static [Phase];
+    /// The release plan.
+    fn release(sync: Sync, options: &ProtocolOptions) -> &'static [Phase];
 }
 
 /// A valid/invalid protocol. Without `BREAKABLE` it has no broken rule, and the code for broken rules is compiled
@@ -108,14 +113,14 @@ impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
 
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
         let ignored = self.options.bulk == BulkInvalidation::None || self.broken(BrokenRule::AcquireKeepsL2);
-        let plan = if ignored { &[] } else { R::acquire(sync, self.options.bulk) };
+        let plan = if ignored { &[] } else { R::acquire(sync, &self.options) };
         crate::plan::acquire_with_broken_rule(plan, sync, self.broken_rule())
     }
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
         let options = self.options;
         // Caches that ignore synchronisation also keep dirty bytes until eviction.
-        let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
+        let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, &options) };
         crate::plan::release_with_broken_rule(plan, sync, self.broken_rule())
     }
 }
@@ -133,6 +138,9 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         match event {
             L2Event::Request { from: Requester::Module(_), request } if visit.is_memory_next() => {
                 visit.pass_to_memory(request)
+            }
+            L2Event::Request { from: Requester::Module(_), request } if visit.is_snooped() => {
+                visit.pass_by_snooped(request)
             }
             L2Event::Request { from, request: Request::Read { mask, scope } } => visit.read(from, mask, scope),
             L2Event::Request { from, request: Request::Write { mask, scope, data, tracked } } => {
@@ -255,6 +263,11 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         self.is_system_home() && self.protocol.ordering_point().is_memory()
     }
 
+    /// True if this L2 is its line's system home, and other modules' requests go on to the memory behind it.
+    fn is_snooped(&self) -> bool {
+        self.is_system_home() && self.protocol.options.home_l2 == HomeL2::Snooped
+    }
+
     /// True if this L2 is at or beyond the scope's home, and may keep the line. Always false if the ordering point
     /// is memory.
     fn serves(&self, scope: Scope) -> bool {
@@ -375,9 +388,22 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
         if !(keeps && self.cached()) {
             self.send_up(mask, scope, data, stays);
+        } else if self.protocol.options.store_miss == StoreMiss::Fetch {
+            self.fetch_rest(mask);
         }
         self.track_line();
         Ok(())
+    }
+
+    /// Requests the sectors of `mask` in which a written line lacks bytes. The written bytes are dirty, and the fill leaves
+    /// them unchanged.
+    fn fetch_rest(&mut self, mask: Mask) {
+        let valid = self.slot.line.map_or(Mask::NONE, |line| line.valid);
+        let sectors = self.protocol.options.sectors;
+        let lacking = sectors.widen(sectors.widen(mask) & !valid);
+        if !lacking.is_empty() {
+            self.send_miss(lacking, Scope::Cta);
+        }
     }
 
     /// True if a forwarded store's bytes also stay here.
@@ -513,7 +539,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     fn flush(&mut self) -> Result<(), Refusal> {
         let dirty = self.slot.line.is_some_and(|line| !line.dirty.is_empty());
         let is_end = self.is_system_home() && !self.is_memory_next();
-        if is_end || !dirty {
+        let stays = is_end && !R::flushes_home(&self.protocol.options);
+        if stays || !dirty {
             return Ok(());
         }
         if self.slot.pending.is_some() {

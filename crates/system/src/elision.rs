@@ -100,7 +100,7 @@ impl ProgramUses {
         let pages = match &spec.pages {
             Some(pages) => {
                 let shape = MachineShape::of(&spec.machine);
-                survey(&*spec.program, spec.design.scheduling.cut(), shape, &mut [&mut uses])?;
+                survey(&*spec.program, spec.design.scheduling.cut(&spec.machine), shape, &mut [&mut uses])?;
                 Arc::clone(pages)
             }
             None => place_beside(&spec.machine, &spec.design, &*spec.program, &mut [&mut uses])?,

@@ -116,7 +116,7 @@ impl EndedRun<'_> {
             workload: self.spec.program.name().into(),
             scale: self.machine.scale.to_string(),
             time_s: end.seconds(),
-            time: launches::time(processor),
+            time: launches::time(processor, &modules),
             cycles: self.machine.sm.clock.cycle_at_or_after(end),
             kernel_launches: processor.kernels().len() as u64,
             warp_instructions: sm.warp_instructions,

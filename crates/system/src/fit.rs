@@ -43,7 +43,7 @@ fn launch_target(command: &Command) -> Option<(u32, LaunchDevices)> {
 
 /// Checks that a kernel can be launched on the given modules.
 fn check_launch(spec: &RunSpec, kernel: &KernelInfo, on: LaunchDevices) -> Result<(), RunError> {
-    let (machine, cut) = (&spec.machine, spec.design.scheduling.cut());
+    let (machine, cut) = (&spec.machine, spec.design.scheduling.cut(&spec.machine));
     let shape = MachineShape::of(machine);
     let defect = on.defect(shape.gpus, shape.modules_per_gpu).or_else(|| cut.defect(kernel, on, shape));
     if let Some(why) = defect {

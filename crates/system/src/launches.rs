@@ -11,7 +11,7 @@ use tombolo_types::stream::Program;
 
 /// Splits the run's time. A release that waited for a host read, or for the program's end, counts as kernel time. No
 /// other work in the host program takes time in this record.
-pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
+pub(crate) fn time(processor: &CommandProcessor, modules: &[&dyn ModuleCounters]) -> TimeRecord {
     let kernels = processor.kernels().iter().map(|one| Span { start: one.start, end: one.end });
     let span = |ran: &TimeRange| Span { start: ran.start, end: ran.end };
     let releases = processor.host_releases().iter().chain(processor.final_releases()).map(span);
@@ -31,6 +31,10 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     if let (Some(opened), Some(ended)) = (opened, ended) {
         split.region = split.region.max(ended.saturating_sub(opened));
     }
+    let paces = || modules.iter().flat_map(|module| module.controller().dispatcher().paces());
+    let as_span = |(start, end)| Span { start, end };
+    split.ctas = union(&mut paces().filter_map(LaunchTimes::ran).map(as_span).collect::<Vec<_>>());
+    split.drained = union(&mut paces().map(LaunchTimes::busy).map(as_span).collect::<Vec<_>>());
     split.record(whole)
 }
 

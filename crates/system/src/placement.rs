@@ -32,7 +32,7 @@ pub(crate) fn touched(
     program: &dyn Program,
 ) -> Result<Vec<Page>, StreamError> {
     let mut first = FirstTouch::new(TouchOrder::of(machine, design, program));
-    survey(program, design.scheduling.cut(), MachineShape::of(machine), &mut [&mut first])?;
+    survey(program, design.scheduling.cut(machine), MachineShape::of(machine), &mut [&mut first])?;
     let mut pages: Vec<Page> = first.touches().into_iter().map(|(page, _)| page).collect();
     pages.sort_unstable();
     Ok(pages)
@@ -64,7 +64,7 @@ pub fn place_beside(
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     let shape = MachineShape::of(machine);
     let order = || TouchOrder::of(machine, design, program);
-    let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), shape, readers);
+    let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(machine), shape, readers);
     let beside = |one: &mut dyn Reader, readers: &mut [&mut dyn Reader]| {
         let mut all: Vec<&mut dyn Reader> = vec![one];
         for reader in readers.iter_mut() {

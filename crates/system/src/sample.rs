@@ -12,7 +12,7 @@ use tombolo_workload::record::Sample;
 /// A sample for `machine` under `design`, for programs recorded with the machine's warp width. A kernel too large for
 /// every SM counts as a single CTA; a run refuses this kernel.
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
-    let blocks = match design.scheduling.cut() {
+    let blocks = match design.scheduling.cut(machine) {
         CtaDistribution::Contiguous | CtaDistribution::Program => machine.topology.modules() as u64,
         CtaDistribution::Interleaved { .. } => 1,
     };

@@ -39,7 +39,7 @@ pub(crate) fn scheduled(
     }
     let of_host = HostCopier { program, pages, host: ModuleId(modules) };
     let order = TouchOrder::of(machine, &spec.design, program);
-    let moved = ProgramMovement::find(program, spec.design.scheduling.cut(), order)?;
+    let moved = ProgramMovement::find(program, spec.design.scheduling.cut(machine), order)?;
     let first_iteration = if is_cut { moved.first_iteration(program) } else { None };
     let (schedule, notes) = match sharing.movement {
         Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),

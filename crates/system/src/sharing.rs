@@ -45,7 +45,7 @@ pub fn inter_gpu_sharing(
     pages: &PageTable,
 ) -> Result<SharingRecord, StreamError> {
     let mut tally = SharingTally { machine, pages, record: SharingRecord::default(), uses: FxHashMap::default() };
-    survey(program, design.scheduling.cut(), MachineShape::of(machine), &mut [&mut tally])?;
+    survey(program, design.scheduling.cut(machine), MachineShape::of(machine), &mut [&mut tally])?;
     let SharingTally { mut record, uses, .. } = tally;
     record.inter_gpu_loads = uses.values().map(|line| line.loads).sum();
     record.inter_gpu_loads_shared = uses.values().filter(|line| line.shared).map(|line| line.loads).sum();

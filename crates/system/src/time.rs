@@ -28,6 +28,10 @@ pub struct TimeSplit {
     pub launches: Ps,
     /// From the first kernel's start to the last kernel's end; zero without kernels.
     pub region: Ps,
+    /// While CTAs were present.
+    pub ctas: Ps,
+    /// While CTAs were present or their stores were under way.
+    pub drained: Ps,
 }
 
 impl TimeSplit {
@@ -42,7 +46,14 @@ impl TimeSplit {
         });
         let opened = kernels.iter().map(|span| span.start).min().unwrap_or_default();
         let ended = kernels.iter().map(|span| span.end).max().unwrap_or_default();
-        TimeSplit { kernels: kernel, copies: copy, host, launches: whole - covered, region: ended - opened }
+        TimeSplit {
+            kernels: kernel,
+            copies: copy,
+            host,
+            launches: whole - covered,
+            region: ended - opened,
+            ..TimeSplit::default()
+        }
     }
 }
 
@@ -66,6 +77,8 @@ impl TimeSplit {
             host_s: self.host.seconds(),
             launches_s: self.launches.seconds(),
             region_s: self.region.seconds(),
+            ctas_s: self.ctas.seconds(),
+            drained_s: self.drained.seconds(),
             whole_s: whole.seconds(),
         }
     }

@@ -6,9 +6,9 @@ use tombolo_system::TimeChoice;
 /// Argument for selecting the compared run time.
 #[derive(clap::Args)]
 pub(crate) struct TimeArgument {
-    /// Time to report and compare: from the first kernel's start to the last kernel's end; for kernels alone; for the
-    /// whole program, copies included [default: region]
-    #[arg(long = "time", value_name = "region|kernels|whole", value_enum, hide_possible_values = true)]
+    /// Time to report and compare: from the first kernel's start to the last kernel's end; for kernels alone; with CTAs
+    /// present; with CTAs or their stores; for the whole program, copies included [default: region]
+    #[arg(long = "time", value_name = "region|kernels|ctas|drained|whole", value_enum, hide_possible_values = true)]
     time: Option<Word>,
 }
 
@@ -18,7 +18,10 @@ struct Word(TimeChoice);
 
 impl clap::ValueEnum for Word {
     fn value_variants<'a>() -> &'a [Word] {
-        const { &[Word(TimeChoice::ALL[0]), Word(TimeChoice::ALL[1]), Word(TimeChoice::ALL[2])] }
+        const {
+            let [region, kernels, ctas, drained, whole] = TimeChoice::ALL;
+            &[Word(region), Word(kernels), Word(ctas), Word(drained), Word(whole)]
+        }
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {

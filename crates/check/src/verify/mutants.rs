@@ -18,7 +18,7 @@ use std::fmt;
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::catalogue::{FACTS, PROTOCOLS};
 use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
-use tombolo_protocol::vi::{ProtocolFacts, ProtocolOptions, Remote, WritePolicy};
+use tombolo_protocol::vi::{HomeL2, ProtocolFacts, ProtocolOptions, Remote, WritePolicy};
 
 /// Sufficient number of catching tests, unless all tests are requested.
 pub const ENOUGH: usize = 3;
@@ -144,6 +144,8 @@ struct RuleInfo {
     write: WritePolicy,
     /// Location for reads and writes to lines from other modules, in a protocol with this choice.
     remote: Remote,
+    /// Requests from other modules at their line's home, in a protocol with this choice.
+    home_l2: HomeL2,
     /// Resource limits of clients, if the rule shows only with few resources.
     room: Option<ClientResources>,
 }
@@ -184,7 +186,13 @@ fn row(rule: Broken) -> RuleInfo {
 }
 
 fn row_of_rule(rule: BrokenRule) -> RuleInfo {
-    let of = |own| RuleInfo { own, write: WritePolicy::Through, remote: Remote::Memory, room: None };
+    let of = |own| RuleInfo {
+        own,
+        write: WritePolicy::Through,
+        remote: Remote::Memory,
+        home_l2: HomeL2::Serves,
+        room: None,
+    };
     let back = |own| RuleInfo { write: WritePolicy::Back, ..of(own) };
     let cached = |own| RuleInfo { remote: Remote::Cached, ..back(own) };
     match rule {
@@ -243,6 +251,8 @@ fn row_of_rule(rule: BrokenRule) -> RuleInfo {
         BrokenRule::WriteBackPassesHomeCopy => cached(&["MP.gpu"]),
         BrokenRule::FlushFillsLine => back(&["Flush+neighbour.gpu"]),
         BrokenRule::ReleaseKeepsOwnDirty => back(&["MP.gpu", "K-MP"]),
+        BrokenRule::SnoopKeepsDirty => RuleInfo { home_l2: HomeL2::Snooped, ..back(&["MP.gpu"]) },
+        BrokenRule::SnoopKeepsCopy => RuleInfo { home_l2: HomeL2::Snooped, ..back(&["Atomics.gpu"]) },
     }
 }
 
@@ -254,8 +264,8 @@ impl Mutant {
 
     /// The protocol's options.
     pub(super) fn options(&self) -> ProtocolOptions {
-        let RuleInfo { write, remote, .. } = row(self.rule);
-        let options = ProtocolOptions { write, remote, ..ProtocolOptions::default() };
+        let RuleInfo { write, remote, home_l2, .. } = row(self.rule);
+        let options = ProtocolOptions { write, remote, home_l2, ..ProtocolOptions::default() };
         match self.rule {
             Broken::Rule(rule) => ProtocolOptions { broken_rule: Some(rule), ..options },
             Broken::Nmoesi(rule) => {

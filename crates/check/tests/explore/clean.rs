@@ -2,13 +2,13 @@
 //! placements, from cold and from warm caches; `ideal` does not.
 
 use crate::shapes::{
-    STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, mp_by_reduction, on_one_gpu, sb,
-    six, spread, wrc_mixed,
+    STARTS, Test, atomics, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, mp_by_reduction,
+    on_one_gpu, sb, six, spread, wrc_mixed,
 };
 use std::collections::BTreeSet;
 use std::time::Instant;
 use tombolo_check::explore::{Config, Evictions, ExplorationVerdict, ProgramLayout, Reductions, Sharing};
-use tombolo_protocol::vi::{BulkInvalidation, Remote, Tracks, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, HomeL2, Remote, StoreMiss, Tracks, WritePolicy};
 
 const PROMISING: [&str; 8] =
     ["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
@@ -120,6 +120,40 @@ fn viper_keeps_the_model_where_l2s_hold_lines_of_others() {
             for sharing in [Sharing::Line, Sharing::Sectors] {
                 clean(&test, sharing, 4, config);
             }
+        }
+    }
+}
+
+/// Small tests over few layouts, and over lines shared by locations.
+fn small_shapes(config: Config) {
+    let small = |test: &Test| test.program.threads.len() < 4;
+    for test in ["gpu", "sys"].into_iter().flat_map(six).filter(small).chain([isa2()]) {
+        clean(&test, Sharing::Apart, count(&test).min(12), config);
+    }
+    for test in [mp("gpu"), sb("gpu"), atomics("sys"), flush_under_miss("gpu")] {
+        for sharing in [Sharing::Line, Sharing::Sectors] {
+            clean(&test, sharing, 4, config);
+        }
+    }
+}
+
+#[test]
+fn viper_keeps_the_model_where_the_homes_l2_serves_others() {
+    for write in [WritePolicy::Through, WritePolicy::Back] {
+        let mut config = Config::new("viper");
+        (config.options.write, config.options.remote) = (write, Remote::Home);
+        small_shapes(config);
+    }
+}
+
+#[test]
+fn flat_software_coherence_keeps_the_model_where_home_l2s_are_snooped() {
+    for store_miss in [StoreMiss::Mask, StoreMiss::Fetch] {
+        for home_l2 in [HomeL2::Serves, HomeL2::Snooped] {
+            let mut config = Config::new("software-flat");
+            config.options.write = WritePolicy::Back;
+            (config.options.home_l2, config.options.store_miss) = (home_l2, store_miss);
+            small_shapes(config);
         }
     }
 }

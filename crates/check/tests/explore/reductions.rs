@@ -10,31 +10,38 @@ use tombolo_check::explore::{
 use tombolo_check::litmus::{self, Program};
 use tombolo_check::random;
 use tombolo_protocol::BrokenRule;
-use tombolo_protocol::vi::{Remote, Tracks, WritePolicy};
+use tombolo_protocol::vi::{HomeL2, Remote, StoreMiss, Tracks, WritePolicy};
 use tombolo_types::ModuleId;
 
-const PROTOCOLS: [&str; 9] = [
+const PROTOCOLS: [&str; 11] = [
     "no-remote-caching",
     "memory-side",
     "peer",
     "software-flat",
+    "software-flat+snooped",
     "software-hierarchical",
     "nhcc",
     "hmg",
     "viper",
     "viper+cached",
+    "viper+home-l2",
 ];
 
 const WRITES: [WritePolicy; 2] = [WritePolicy::Through, WritePolicy::Back];
 
-/// A protocol name, with `+cached` for L2s with lines from other modules.
+/// A protocol name, with a keyword for a place of remote accesses, or for home L2s that are snooped and fetch the rest of
+/// a sector for a store.
 fn config_of(protocol: &'static str) -> Config {
-    let (name, remote) = match protocol.strip_suffix("+cached") {
-        Some(name) => (name, Remote::Cached),
-        None => (protocol, Remote::Memory),
-    };
+    let (name, word) = protocol.split_once('+').unwrap_or((protocol, ""));
     let mut config = Config::new(name);
-    config.options.remote = remote;
+    match word {
+        "cached" => config.options.remote = Remote::Cached,
+        "home-l2" => config.options.remote = Remote::Home,
+        "snooped" => {
+            (config.options.home_l2, config.options.store_miss) = (HomeL2::Snooped, StoreMiss::Fetch);
+        }
+        other => assert_eq!(other, ""),
+    }
     config
 }
 
@@ -347,10 +354,22 @@ fn state_counts_stay_as_they_are() {
     };
     assert_eq!(
         counts(&cowr("sys")),
-        [[40, 11], [40, 11], [40, 11], [40, 11], [40, 11], [45, 11], [45, 11], [40, 15], [40, 14]]
+        [[40, 11], [40, 11], [40, 11], [40, 11], [40, 14], [40, 11], [45, 11], [45, 11], [40, 15], [40, 14], [40, 11]]
     );
     assert_eq!(
         counts(&mp("sys")),
-        [[97, 16], [76, 16], [76, 16], [97, 16], [103, 16], [102, 16], [102, 16], [69, 16], [84, 16]]
+        [
+            [97, 16],
+            [76, 16],
+            [76, 16],
+            [97, 16],
+            [84, 16],
+            [103, 16],
+            [102, 16],
+            [102, 16],
+            [69, 16],
+            [84, 16],
+            [76, 16]
+        ]
     );
 }

@@ -103,6 +103,8 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         let is_host = config.layout.host() == Some(config.module);
         let closes = stack.row_policy == RowPolicy::Closed;
         let cycles = (stack.probe_cycles.numerator * u32::from(geometry.lines()), stack.probe_cycles.denominator);
+        let outgoing = crate::convert::outgoing_misses(machine, stack.block_bytes).filter(|_| !is_host);
+        let most_outstanding = outgoing.map_or(machine.l2.mshrs, |most| most.min(machine.l2.mshrs));
         Client {
             node: Node::Client(config.module),
             is_host,
@@ -116,7 +118,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
             closes_rows: closes && !is_host,
             grains_together: (stack.mask_bytes / machine.line.grain()).max(1) as u32,
             outstanding: 0,
-            most_outstanding: machine.l2.mshrs,
+            most_outstanding,
             queue: Backlog::default(),
             crowded: FxHashMap::default(),
             settled: FxHashMap::default(),

@@ -11,8 +11,8 @@
 //! boundary operations, and modules are notified of the host's reads and writes (`transfers`).
 //!
 //! The command processor reads a kernel's packet before any boundary operation starts (`host.packet_latency`),
-//! serially. If an elision table decides, its lookup adds `host.table_latency`. The lookup is hidden if the packet was
-//! queued while the previous kernel ran, that is without host work in between.
+//! serially. If an elision table decides, it takes `host.table_latency` per packet; `host.table_exposed` states which
+//! kernels wait for it (`packets`).
 //!
 //! Launch latency is the host's: the full latency for the first launch in a stream. The acquire runs in parallel. If
 //! the acquire lasts longer than the launch latency, the remainder delays the kernel and counts as kernel time, just
@@ -21,6 +21,7 @@
 mod command_latency;
 mod core;
 mod driver_waits;
+mod packets;
 mod side;
 mod slots;
 mod streams;
@@ -39,6 +40,7 @@ use crate::value_probe::Contents;
 use command_latency::CommandLatency;
 use core::HostProgram;
 pub use driver_waits::{CommandWait, DriverOperation};
+use packets::PacketReader;
 use side::BoundarySide;
 use slots::CommandSlots;
 use std::collections::VecDeque;
@@ -123,10 +125,7 @@ pub struct CommandProcessor {
     /// Command whose boundary is running, if boundaries run serially, and commands queued for their boundary.
     operating: Option<KernelSlot>,
     waiting: VecDeque<KernelSlot>,
-    packet_latency: Ps,
-    table_latency: Ps,
-    /// Time at which the latest packet has been read.
-    read: Ps,
+    packets: PacketReader,
     /// Set if further commands may begin in this event.
     goes_on: bool,
     /// Set when the program's final release has begun.
@@ -179,9 +178,7 @@ impl CommandProcessor {
             slots: CommandSlots::default(),
             operating: None,
             waiting: VecDeque::new(),
-            packet_latency: machine.host.packet_latency,
-            table_latency: if boundaries.elides() { machine.host.table_latency } else { Ps::ZERO },
-            read: Ps::ZERO,
+            packets: PacketReader::new(machine, boundaries.elides()),
             goes_on: false,
             released: false,
             host_program: layout.host().map(|host| HostProgram::Setup { core: layout.sm(host, SmId(0)), began: false }),
@@ -418,11 +415,10 @@ impl CommandProcessor {
 
     /// Reads a launch's packet, after all earlier packets have been read.
     fn read<D: Contents>(&mut self, slot: KernelSlot, launch: StreamLaunch, out: &mut Out<'_, D>) -> bool {
-        let begins = out.now().max(self.read);
-        self.read = begins + self.packet_latency + if launch.is_queued { Ps::ZERO } else { self.table_latency };
-        let is_over = self.read == out.now();
+        let read = self.packets.read(out.now(), &launch);
+        let is_over = read == out.now();
         if !is_over {
-            self.due(slot, self.read, out);
+            self.due(slot, read, out);
         }
         is_over
     }

@@ -22,6 +22,8 @@ pub(super) struct StreamLaunch {
     pub(super) is_first: bool,
     /// True if the launch packet was queued while the previous kernel in its stream ran.
     pub(super) is_queued: bool,
+    /// Number of times that the host had waited before it enqueued the packet.
+    pub(super) waits: u32,
 }
 
 /// Command that may begin.
@@ -60,6 +62,8 @@ pub(super) struct Streams {
     under_way: u32,
     /// True while the host waits for its own command.
     host_waits: bool,
+    /// Number of times that the host has waited.
+    waits: u32,
 }
 
 impl Streams {
@@ -75,7 +79,7 @@ impl Streams {
             let ready = self.streams.iter_mut().filter(|stream| !stream.is_busy && !stream.queue.is_empty());
             if let Some(stream) = ready.min_by_key(|stream| stream.queue[0].0) {
                 self.under_way += 1;
-                return Some(NextCommand::Launch(stream.begin(commands)));
+                return Some(NextCommand::Launch(stream.begin(commands, self.waits)));
             }
             if self.under_way > 0 {
                 return None;
@@ -125,6 +129,7 @@ impl Streams {
 
     /// Records a host synchronization: afterwards no packet is queued while a kernel runs.
     fn host_waited(&mut self) {
+        self.waits += 1;
         self.streams.iter_mut().for_each(|stream| stream.is_queued = false);
     }
 }
@@ -134,13 +139,14 @@ impl Stream {
         Stream { number, queue: VecDeque::new(), is_busy: false, has_launched: false, is_queued: false }
     }
 
-    fn begin(&mut self, commands: &[Command]) -> StreamLaunch {
+    /// Starts the earliest launch. `waits`: number of times that the host has waited.
+    fn begin(&mut self, commands: &[Command], waits: u32) -> StreamLaunch {
         let (command, launch) = self.queue.pop_front().expect("a launch that may begin");
         let Command::Launch { kernel, stream, on } = commands[command] else { panic!("streams hold launches") };
         self.is_busy = true;
         let is_first = !std::mem::replace(&mut self.has_launched, true);
         let is_queued = std::mem::replace(&mut self.is_queued, true);
-        StreamLaunch { command, launch, kernel, on, stream, is_first, is_queued }
+        StreamLaunch { command, launch, kernel, on, stream, is_first, is_queued, waits }
     }
 }
 

@@ -31,7 +31,7 @@ mod transfer;
 mod write_back;
 
 use self::credit_queue::CreditQueue;
-use self::mshr_reserve::MshrReserve;
+use self::mshr_reserve::{MshrReserve, OutgoingMisses};
 use crate::actions::Actions;
 use crate::cache::Cache;
 use crate::context::SliceContext;
@@ -47,6 +47,7 @@ use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::host::Backlog;
+use tombolo_protocol::options::HomeL2;
 use tombolo_protocol::{
     Class, Coherence, Homes, L2Event, LineSlot, LineState, ModuleSet, Pending, Request, Requester, Sharers, coherence,
 };
@@ -135,7 +136,8 @@ impl<D: Contents> SliceRequest<D> {
     /// True for another module's read that this module's memory serves after an L2 miss.
     fn reads_at_memory<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         let is_met_here = self.homes.system == here.config.module && self.from() != Requester::Local;
-        is_met_here && here.config.protocol.ordering_point().is_memory()
+        let protocol = &here.config.protocol;
+        is_met_here && (protocol.ordering_point().is_memory() || protocol.options().home_l2 == HomeL2::Snooped)
     }
 
     /// True if a credit is available for a store that may be forwarded; also true for requests without need for a
@@ -251,6 +253,7 @@ pub struct Slice<D: Contents> {
     directory: Directory<Sharers>,
     mshr: Mshr<Miss, Waiter, SliceRequest<D>>,
     registers: MshrReserve,
+    outgoing: OutgoingMisses,
     queues: [Backlog<SliceRequest<D>>; LEVELS],
     /// Total number of requests in the input queues.
     queued: u32,
@@ -280,6 +283,7 @@ impl<D: Contents> Slice<D> {
             directory: Directory::new(crate::convert::directory_slice(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
             registers: MshrReserve::new(machine.l2.mshrs, crate::convert::miss_levels(machine)),
+            outgoing: OutgoingMisses::new(crate::convert::outgoing_misses(machine, machine.line.bytes())),
             queues: Default::default(),
             queued: 0,
             uncredited: std::array::from_fn(|_| CreditQueue::new()),

@@ -112,7 +112,7 @@ impl<D: Contents> Slice<D> {
         }
         debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line_id}: {event:?}", here.config.module);
         let misses = before.pending.is_none() && after.pending.is_some();
-        if misses && !self.registers.has_room(item.level()) {
+        if misses && !self.has_miss_room(item, here) {
             return Err(NoMshr);
         }
         if let (Some(mask), false) = (actions.wait, misses)
@@ -124,6 +124,11 @@ impl<D: Contents> Slice<D> {
         Ok(StepOutcome::Accepted)
     }
 
+    /// True if a request may start a miss: an MSHR is free, and the GPU's port has room if the line's home is elsewhere.
+    fn has_miss_room<C: Coherence>(&self, item: &SliceRequest<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
+        self.registers.has_room(item.level()) && (item.homes.system == here.config.module || self.outgoing.has_room())
+    }
+
     /// True if a request without a pending miss is a read that must miss while no MSHR is available. An absent line is
     /// always read from the level above.
     pub(super) fn lacks_register<C: Coherence>(
@@ -132,7 +137,7 @@ impl<D: Contents> Slice<D> {
         here: &SliceContext<'_, '_, C, D>,
     ) -> bool {
         item.is_read()
-            && !self.registers.has_room(item.level())
+            && !self.has_miss_room(item, here)
             && self.cache.peek(item.body.line).is_none()
             && !(here.config.protocol.passes_reads() && item.homes.system != here.config.module)
             && !item.reads_at_memory(here)
@@ -264,6 +269,7 @@ impl<D: Contents> Slice<D> {
     ) -> EntryId {
         let line = item.body.line;
         self.registers.take(item.level());
+        self.outgoing.start(item.homes.system != here.config.module);
         let class = Class::of(&here.config.map, here.config.module, item.homes);
         let Pending { mask, stale, scope } = pending;
         let miss = Miss { mask, stale, scope, homes: item.homes, class, flushes: false, level: item.level() as u8 };

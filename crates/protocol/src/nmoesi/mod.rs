@@ -94,6 +94,9 @@ choice! {
         MergeShared = "merge-shared",
         /// The kernel's end writes everything back: section 4.2's "easy way", Figure 6a.
         FlushAll = "flush-all",
+        /// Nothing: kernels load old values from blocks that several GPUs have written. It promises nothing, and shows what
+        /// merges at launches cost.
+        Nothing = "none",
     }
 }
 
@@ -243,7 +246,7 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
         match (sync, self.nmoesi().kernel_end) {
             (Sync::Kernel, _) if self.is_broken(BrokenNmoesi::LaunchSkipsMerge) => &[],
             (Sync::Kernel, KernelEnd::MergeShared) => MERGE_ALL,
-            (Sync::Kernel, KernelEnd::FlushAll) | (Sync::Thread(_), _) => &[],
+            (Sync::Kernel, KernelEnd::FlushAll | KernelEnd::Nothing) | (Sync::Thread(_), _) => &[],
         }
     }
 
@@ -254,7 +257,8 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
             (Sync::Thread(_), _) if self.is_broken(BrokenNmoesi::ReleaseSkipsMerge) => &[],
             (Sync::Thread(Scope::Sys), _) => MERGE_OWN,
             (Sync::Kernel, KernelEnd::FlushAll) => FLUSH_ALL,
-            (Sync::Thread(Scope::Cta | Scope::Gpu), _) | (Sync::Kernel, KernelEnd::MergeShared) => &[],
+            (Sync::Thread(Scope::Cta | Scope::Gpu), _)
+            | (Sync::Kernel, KernelEnd::MergeShared | KernelEnd::Nothing) => &[],
         }
     }
 }

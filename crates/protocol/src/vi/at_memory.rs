@@ -20,6 +20,25 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(())
     }
 
+    /// Handles another module's request at its line's home, if this L2 is only snooped: the request goes on to memory,
+    /// after the line's dirty bytes. A miss in flight was read before these bytes, and before a store, and would leave an
+    /// older copy behind.
+    pub(super) fn pass_by_snooped(&mut self, request: Request<D>) -> Result<(), Refusal> {
+        let is_dirty = self.slot.line.is_some_and(|line| !line.dirty.is_empty());
+        let changes = !matches!(request, Request::Read { .. });
+        if self.slot.pending.is_some() && (is_dirty || changes) {
+            return Err(Refusal::Stall);
+        }
+        if !self.broken(BrokenRule::SnoopKeepsDirty) {
+            self.write_back();
+        }
+        if changes && !self.broken(BrokenRule::SnoopKeepsCopy) {
+            self.slot.line = None;
+        }
+        self.effects.memory(MemoryAccess::Request(request));
+        Ok(())
+    }
+
     /// Performs the request's lookup in the home's L2 on the path to memory. Returns true if the request ends here.
     fn look_up_home_l2(&mut self, request: Request<D>) -> Result<bool, Refusal> {
         match request {

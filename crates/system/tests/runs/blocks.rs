@@ -137,6 +137,75 @@ fn lines_of_the_host_that_gpus_write_are_its_own_at_the_end_of_a_kernel() {
 }
 
 #[test]
+fn zero_copy_reads_host_memory_past_the_hosts_cache() {
+    let machine = machine(&[]);
+    // The host has written the lines last: they are dirty in its cache, which holds them all.
+    let kernels = vec![reads(0, 0..1), reads(1, 0..BLOCK), reads(2, 0..BLOCK)];
+    let host = [(1, HostLines::Written(0..BLOCK))];
+    let moved = |home_l2: &str| {
+        let design = common::design("zero-copy", &[&format!("coherence.home_l2={home_l2}")]);
+        let memory = simulate(&machine, &design, &program(kernels.clone(), &host)).host_memory.expect("a host");
+        (memory.read_bytes, memory.write_bytes)
+    };
+    let bytes = BLOCK * 128;
+    let [snooped, serves] = ["snooped", "serves"].map(moved);
+    assert!(snooped.0 >= 2 * bytes, "two GPUs read each line in memory: {snooped:?}");
+    assert!(snooped.1 >= bytes, "dirty lines are written back first: {snooped:?}");
+    assert!(serves.0 < bytes, "the cache serves both: {serves:?}");
+}
+
+#[test]
+fn a_store_that_misses_fetches_its_line_or_keeps_its_bytes_alone() {
+    let machine = machine(&[]);
+    let write = || kernel([0], |_, warp| (0..BLOCK).for_each(|line| _ = warp.store([line], Mask(1), Order::WEAK)));
+    let received = |store_miss: &str| {
+        let design = common::design("zero-copy", &[&format!("coherence.store_miss={store_miss}")]);
+        let record = simulate(&machine, &design, &program(vec![write()], &[]));
+        record.links.iter().find(|link| link.name == "gpu0.in").expect("a link").data_bytes
+    };
+    assert_eq!(["fetch", "mask"].map(received), [BLOCK * 128, 0]);
+}
+
+#[test]
+fn fewer_requests_in_flight_at_the_port_make_a_gpu_wait_for_its_host() {
+    // Sixteen warps, each with four blocks of its own.
+    let read = || {
+        let mut ctas = vec![CtaBuilder::new(); 4];
+        ctas[0] = (0..16).fold(CtaBuilder::new(), |cta, warp| {
+            let lines = warp * 4 * BLOCK..(warp + 1) * 4 * BLOCK;
+            cta.warp(|warp| lines.clone().for_each(|line| _ = warp.read([line])))
+        });
+        ctas
+    };
+    let seconds = |design: &str, settings: &[&str]| {
+        let machine = machine(&[settings, &["l2.slices=2"]].concat());
+        let record = simulate(&machine, &common::design(design, &[]), &program(vec![read()], &[]));
+        record.phases.expect("the host takes part").kernels_s
+    };
+    for design in ["zero-copy", "umh"] {
+        let of = |requests: u32| seconds(design, &[&format!("host_link.outstanding={requests}")]);
+        let [few, more, most] = [1, 64, 1_000_000].map(of);
+        assert!(few > 1.5 * most && more < few, "{design}: {few}, {more}, {most}");
+    }
+    let split =
+        |bytes: &str| seconds("umh", &["host_link.outstanding=8", format!("host_link.request_bytes={bytes}").as_str()]);
+    assert!(split("512") > split("4096"), "a block of 4 KB takes eight requests of 512 bytes");
+}
+
+#[test]
+fn kernels_that_end_without_merges_read_old_values() {
+    let machine = machine(&[]);
+    let share = || (0..4).map(|gpu| reads(gpu, 0..BLOCK));
+    let write = kernel(0..4, |gpu, warp| _ = warp.store([3], Mask(1 << gpu), Order::WEAK));
+    let read = kernel(0..4, |_, warp| _ = warp.read([3]));
+    let kernels: Vec<_> = share().chain([write, read]).collect();
+    let design = umh(&["coherence.kernel_end=none", "promises=nothing"]);
+    let spec = RunSpec { machine, design, program: program(kernels, &[]), pages: None, threads: 1 };
+    let found = run_checked(&spec, None).expect("it runs").check.expect("it is checked");
+    assert!(found.violations > 0);
+}
+
+#[test]
 fn stacks_of_one_block_evict_and_nothing_is_lost() {
     let machine = machine(&["l2.slices=4", "stack.bytes=16KiB"]);
     let kernels =

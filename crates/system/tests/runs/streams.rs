@@ -297,9 +297,7 @@ fn chiplets_that_share_through_a_barrier_are_current_under_every_elision() {
         let record = on_chiplets(settings, name);
         let found = record.check.expect("it is checked");
         assert_eq!((found.violations, found.loads), (0, 11 * 256), "{name} {settings:?}: {:?}", found.first);
-        // A table takes 6 us for each packet, one after another: longer than these kernels.
-        let overlaps = record.kernels[1].start_s < record.kernels[0].end_s;
-        assert_eq!(overlaps, record.elision.is_none(), "{name} {settings:?}");
+        assert!(record.kernels[1].start_s < record.kernels[0].end_s, "{name} {settings:?}: the streams overlap");
     }
 }
 

@@ -629,7 +629,7 @@ fn an_unknown_set_of_readings_is_refused_with_the_sets_of_the_paper() {
     let refused = outcome(&["reproduce", "cpelide", "--readings", "artefact"]);
     assert_eq!(refused.status.code(), Some(2));
     let told = stderr(&refused);
-    assert!(told.contains("did you mean artifact?") && told.contains("there are text, kernels, artifact"), "{told}");
+    assert!(told.contains("did you mean artifact?") && told.contains("there are text, kernels, ctas, "), "{told}");
     let all = outcome(&["reproduce", "all", "--readings", "artifact"]);
     assert!(stderr(&all).contains("every paper has readings of its own"), "{}", stderr(&all));
     let listed = stdout(&outcome(&["list", "experiments"]));

@@ -74,7 +74,7 @@ fn the_title_says_which_time_is_compared() {
     assert!(title(&["--time", "whole"]).ends_with("speed-up over nhcc, of the whole program"));
     let output = outcome(&small_compare(&["--designs", "hmg", "--workload", TINY, "--time", "copies"]));
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("region, kernels, whole"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("region, kernels, ctas, drained, whole"), "{}", stderr(&output));
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn settings(rule: Rule) -> &'static [&'static str] {
 }
 
 /// Rules that no run in this file shows: see above.
-const UNSEEN: [Rule; 17] = [
+const UNSEEN: [Rule; 19] = [
     Rule::InvalidationPassesFill,
     Rule::ReleaseDrainsOwnHomesOnly,
     Rule::StoreEndsAtGpuHome,
@@ -113,6 +113,9 @@ const UNSEEN: [Rule; 17] = [
     Rule::WriteBackPassesHomeCopy,
     Rule::FlushFillsLine,
     Rule::ReleaseKeepsOwnDirty,
+    // Rules for snooped home L2s: likewise.
+    Rule::SnoopKeepsDirty,
+    Rule::SnoopKeepsCopy,
     // Rules for block clients: detected in `runs/blocks.rs`.
     Rule::RequestPassesDeferred,
 ];
