@@ -633,7 +633,7 @@ fn an_unknown_set_of_readings_is_refused_with_the_sets_of_the_paper() {
     let all = outcome(&["reproduce", "all", "--readings", "artifact"]);
     assert!(stderr(&all).contains("every paper has readings of its own"), "{}", stderr(&all));
     let listed = stdout(&outcome(&["list", "experiments"]));
-    assert!(listed.contains("cpelide@artifact") && listed.contains("umh@neighbours"), "{listed}");
+    assert!(listed.contains("cpelide@artifact") && listed.contains("umh@virtual-gpu"), "{listed}");
     let shown = stdout(&outcome(&["show", "readings", "cpelide"]));
     assert!(shown.contains("elision.labels=asserted # CPElide's public simulator"), "{shown}");
     let help = stdout(&outcome(&["reproduce", "--help"]));
