@@ -95,14 +95,15 @@ fn run(setup: &Setup, judge: TrialContext<'_>, chart: bool) -> (Result<FinalStat
     };
     let staging = LitmusStreams::new(setup, &scripts, judge.design.scheduling.cut(&machine));
     let observer = Observer::new(setup, scripts, &staging, chart);
-    let ended = quietly(|| timed((setup, machine), judge, staging, &observer));
+    let ended = quietly(|| timed(setup, machine, judge, staging, &observer));
     let verdict = ended.unwrap_or_else(|message| Err(RunFailure::Panicked(message)));
     (verdict, observer.chart())
 }
 
 /// Executes the timed run.
 fn timed(
-    (setup, machine): (&Setup, Arc<MachineConfig>),
+    setup: &Setup,
+    machine: Arc<MachineConfig>,
     judge: TrialContext<'_>,
     staging: LitmusStreams,
     observer: &Arc<Observer>,

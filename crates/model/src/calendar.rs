@@ -234,8 +234,8 @@ impl Calendar {
     }
 
     /// Takes `count` starts, each at the group's distance after the one before, if the free units `free` of a word allow
-    /// this from the first one on and the units nearby are in this word. Returns the bit of the last start. The effect is
-    /// that of [`Calendar::take`] for each of them.
+    /// this from the first one on and the units nearby are in this word. Returns the bit of the last start. The effect
+    /// equals one call of [`Calendar::take`] per start.
     #[inline]
     fn take_run(&mut self, group: u32, word: u64, free: u64, count: u64) -> Option<u64> {
         let Distances { any, group: near, .. } = self.distances;

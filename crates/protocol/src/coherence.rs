@@ -25,7 +25,7 @@ use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
 use crate::effects::{Delivery, Effects, Types};
-use crate::options::{ProtocolFacts, ProtocolOptions};
+use crate::options::{HomeL2, ProtocolFacts, ProtocolOptions};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, ModuleSet, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
@@ -387,6 +387,16 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
 
     /// The point at which accesses by several modules to a line meet.
     fn ordering_point(&self) -> OrderingPoint;
+
+    /// True if the L2 at a line's home is only snooped: other modules' requests go on to the memory behind this L2.
+    fn home_is_snooped(&self) -> bool {
+        self.options().home_l2 == HomeL2::Snooped
+    }
+
+    /// True if memory answers other modules' requests: as the ordering point, or behind a snooped home L2.
+    fn memory_answers(&self) -> bool {
+        self.ordering_point().is_memory() || self.home_is_snooped()
+    }
 
     /// True if requests route through the GPU home.
     fn is_hierarchical(&self) -> bool;

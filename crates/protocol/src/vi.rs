@@ -265,7 +265,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
 
     /// True if this L2 is its line's system home, and other modules' requests go on to the memory behind it.
     fn is_snooped(&self) -> bool {
-        self.is_system_home() && self.protocol.options.home_l2 == HomeL2::Snooped
+        self.is_system_home() && self.protocol.home_is_snooped()
     }
 
     /// True if this L2 is at or beyond the scope's home, and may keep the line. Always false if the ordering point

@@ -15,7 +15,6 @@ use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Thread, Value};
 use tombolo_protocol::coherence::Channels;
 use tombolo_protocol::effects::Delivery;
-use tombolo_protocol::options::HomeL2;
 use tombolo_protocol::paging::{Holder, Paging};
 use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, ModuleSet, Request, Topology};
 use tombolo_types::{ModuleId, Scope};
@@ -176,11 +175,6 @@ impl<'a, P: Coherence> Machine<'a, P> {
         while let Some(message) = state.messages.first().copied() {
             self.deliver(state, message.channel);
         }
-    }
-
-    /// True if other modules read a line in memory: as the ordering point, or behind a snooped home L2.
-    pub(super) fn reads_at_memory(&self) -> bool {
-        self.protocol.ordering_point().is_memory() || self.config.options.home_l2 == HomeL2::Snooped
     }
 
     /// Cells of a line at the home or in memory. At the end of a run, if memory is the ordering point, memory holds

@@ -51,7 +51,6 @@ use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
 use tombolo_protocol::front::{self, Stage};
-use tombolo_protocol::options::HomeL2;
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Class, Coherence, Request, l1};
@@ -272,7 +271,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Forgets copies that no remaining access can see. Returns true if an L2 had state to forget.
     pub(super) fn forget(&self, state: &mut MachineState) -> bool {
         self.forget_in_l1s(state);
-        let mut forgotten = !self.reads_at_memory() && self.clear_homes(state);
+        let mut forgotten = !self.protocol.memory_answers() && self.clear_homes(state);
         let outlook = self.outlook(state);
         for module in self.modules() {
             for line in 0..self.scene.lines as u8 {
@@ -347,7 +346,7 @@ impl<P: Coherence> Machine<'_, P> {
         let is_last = is_end && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
         // If L2s send downgrades, dropping a line may send a message: then any access to the region counts. A store that
         // passes a snooped home drops its copy.
-        let is_snooped = is_home && self.config.options.home_l2 == HomeL2::Snooped;
+        let is_snooped = is_home && self.protocol.home_is_snooped();
         let looked_at = if self.protocol.downgrades() || is_snooped {
             outlook.visited & self.slots_of_region(module, line) != 0
         } else {
@@ -432,7 +431,7 @@ impl<P: Coherence> Machine<'_, P> {
         let line = message.line;
         match (message.channel, message.body) {
             (Channel::Result { .. }, _) => true,
-            (Channel::Memory { .. }, _) => self.plain_misses && !self.reads_at_memory(),
+            (Channel::Memory { .. }, _) => self.plain_misses && !self.protocol.memory_answers(),
             (Channel::ToSm { sm, .. }, _) => {
                 let RemainingActions { loads, far_loads, .. } = self.remaining_on(state, sm);
                 let early = self.plain_fills && self.config.evictions != Evictions::Never;

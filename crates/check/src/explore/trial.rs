@@ -139,7 +139,7 @@ impl<P: Coherence> Machine<'_, P> {
         let mut notes = RecordedEffects::default();
         let event = L2Event::Evict { last_of_region: true };
         let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
-        let is_read = notes.written && self.reads_at_memory();
+        let is_read = notes.written && self.protocol.memory_answers();
         result.is_err() || notes.sent > 0 || is_read
     }
 

@@ -140,12 +140,8 @@ impl fmt::Display for Broken {
 struct RuleInfo {
     /// Shipped tests for exposing the rule, by file name without extension.
     own: &'static [&'static str],
-    /// Write policy that the rule requires.
-    write: WritePolicy,
-    /// Location for reads and writes to lines from other modules, in a protocol with this choice.
-    remote: Remote,
-    /// Requests from other modules at their line's home, in a protocol with this choice.
-    home_l2: HomeL2,
+    /// Options that the rule requires, without the rule.
+    options: ProtocolOptions,
     /// Resource limits of clients, if the rule shows only with few resources.
     room: Option<ClientResources>,
 }
@@ -186,15 +182,12 @@ fn row(rule: Broken) -> RuleInfo {
 }
 
 fn row_of_rule(rule: BrokenRule) -> RuleInfo {
-    let of = |own| RuleInfo {
-        own,
-        write: WritePolicy::Through,
-        remote: Remote::Memory,
-        home_l2: HomeL2::Serves,
-        room: None,
-    };
-    let back = |own| RuleInfo { write: WritePolicy::Back, ..of(own) };
-    let cached = |own| RuleInfo { remote: Remote::Cached, ..back(own) };
+    let of = |own| RuleInfo { own, options: ProtocolOptions::default(), room: None };
+    let with = |options, own| RuleInfo { options, ..of(own) };
+    let written_back = ProtocolOptions { write: WritePolicy::Back, ..ProtocolOptions::default() };
+    let back = |own| with(written_back, own);
+    let cached = |own| with(ProtocolOptions { remote: Remote::Cached, ..written_back }, own);
+    let snooped = |own| with(ProtocolOptions { home_l2: HomeL2::Snooped, ..written_back }, own);
     match rule {
         BrokenRule::AcquireKeepsL1 => of(&["MP.gpu", "K-MP+reload"]),
         BrokenRule::AcquireKeepsL2 => of(&["MP.gpu", "K-MP+reload"]),
@@ -251,8 +244,8 @@ fn row_of_rule(rule: BrokenRule) -> RuleInfo {
         BrokenRule::WriteBackPassesHomeCopy => cached(&["MP.gpu"]),
         BrokenRule::FlushFillsLine => back(&["Flush+neighbour.gpu"]),
         BrokenRule::ReleaseKeepsOwnDirty => back(&["MP.gpu", "K-MP"]),
-        BrokenRule::SnoopKeepsDirty => RuleInfo { home_l2: HomeL2::Snooped, ..back(&["MP.gpu"]) },
-        BrokenRule::SnoopKeepsCopy => RuleInfo { home_l2: HomeL2::Snooped, ..back(&["Atomics.gpu"]) },
+        BrokenRule::SnoopKeepsDirty => snooped(&["MP.gpu"]),
+        BrokenRule::SnoopKeepsCopy => snooped(&["Atomics.gpu"]),
     }
 }
 
@@ -264,8 +257,7 @@ impl Mutant {
 
     /// The protocol's options.
     pub(super) fn options(&self) -> ProtocolOptions {
-        let RuleInfo { write, remote, home_l2, .. } = row(self.rule);
-        let options = ProtocolOptions { write, remote, home_l2, ..ProtocolOptions::default() };
+        let RuleInfo { options, .. } = row(self.rule);
         match self.rule {
             Broken::Rule(rule) => ProtocolOptions { broken_rule: Some(rule), ..options },
             Broken::Nmoesi(rule) => {

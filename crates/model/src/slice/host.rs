@@ -164,7 +164,7 @@ impl<C: Coherence, D: Contents> FillTarget for SliceFill<'_, '_, '_, C, D> {
         }
         let freed = slice.mshr.free(self.entry);
         slice.registers.give_back(usize::from(freed.payload.level));
-        slice.outgoing.end(freed.payload.homes.system != self.here.context.config.module);
+        slice.outgoing.end(self.here.context.config.is_beyond(freed.payload.homes.system));
         freed
     }
 

@@ -13,7 +13,7 @@
 //!
 //! - `latency`: latency accounting. `publish`: publication of written data to subscribed pages.
 //! - `request`: requests, from arrival to their effects. `bypass`: requests that memory serves while bypassing the L2.
-//!   `mshr_reserve`: MSHR allocation between levels. `credit_queue`: stores without credit.
+//!   `mshr_reserve`: MSHR allocation between levels. `outgoing_misses`: requests at the GPU's port. `credit_queue`: stores without credit.
 //! - `fill`: fills and replies. `transfer`: host reads and writes between kernels. `invalidate`: invalidations and the
 //!   directory. `write_back`: line installation, eviction and write-back. `prefetch`: hints for the host's caches.
 
@@ -24,6 +24,7 @@ mod host;
 mod invalidate;
 mod latency;
 mod mshr_reserve;
+mod outgoing_misses;
 mod prefetch;
 mod publish;
 mod request;
@@ -31,7 +32,8 @@ mod transfer;
 mod write_back;
 
 use self::credit_queue::CreditQueue;
-use self::mshr_reserve::{MshrReserve, OutgoingMisses};
+use self::mshr_reserve::MshrReserve;
+use self::outgoing_misses::OutgoingMisses;
 use crate::actions::Actions;
 use crate::cache::Cache;
 use crate::context::SliceContext;
@@ -47,7 +49,6 @@ use crate::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::host::Backlog;
-use tombolo_protocol::options::HomeL2;
 use tombolo_protocol::{
     Class, Coherence, Homes, L2Event, LineSlot, LineState, ModuleSet, Pending, Request, Requester, Sharers, coherence,
 };
@@ -136,8 +137,7 @@ impl<D: Contents> SliceRequest<D> {
     /// True for another module's read that this module's memory serves after an L2 miss.
     fn reads_at_memory<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         let is_met_here = self.homes.system == here.config.module && self.from() != Requester::Local;
-        let protocol = &here.config.protocol;
-        is_met_here && (protocol.ordering_point().is_memory() || protocol.options().home_l2 == HomeL2::Snooped)
+        is_met_here && here.config.protocol.memory_answers()
     }
 
     /// True if a credit is available for a store that may be forwarded; also true for requests without need for a

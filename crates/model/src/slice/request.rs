@@ -124,9 +124,9 @@ impl<D: Contents> Slice<D> {
         Ok(StepOutcome::Accepted)
     }
 
-    /// True if a request may start a miss: an MSHR is free, and the GPU's port has room if the line's home is elsewhere.
+    /// True if a request may start a miss: an MSHR is free, and the GPU's port has room if the line's home is beyond the GPU.
     fn has_miss_room<C: Coherence>(&self, item: &SliceRequest<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
-        self.registers.has_room(item.level()) && (item.homes.system == here.config.module || self.outgoing.has_room())
+        self.registers.has_room(item.level()) && (self.outgoing.has_room() || !here.config.is_beyond(item.homes.system))
     }
 
     /// True if a request without a pending miss is a read that must miss while no MSHR is available. An absent line is
@@ -269,7 +269,7 @@ impl<D: Contents> Slice<D> {
     ) -> EntryId {
         let line = item.body.line;
         self.registers.take(item.level());
-        self.outgoing.start(item.homes.system != here.config.module);
+        self.outgoing.start(here.config.is_beyond(item.homes.system));
         let class = Class::of(&here.config.map, here.config.module, item.homes);
         let Pending { mask, stale, scope } = pending;
         let miss = Miss { mask, stale, scope, homes: item.homes, class, flushes: false, level: item.level() as u8 };

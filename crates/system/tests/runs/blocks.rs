@@ -139,7 +139,7 @@ fn lines_of_the_host_that_gpus_write_are_its_own_at_the_end_of_a_kernel() {
 #[test]
 fn zero_copy_reads_host_memory_past_the_hosts_cache() {
     let machine = machine(&[]);
-    // The host has written the lines last: they are dirty in its cache, which holds them all.
+    // The host has written the lines last, and its cache holds every line dirty.
     let kernels = vec![reads(0, 0..1), reads(1, 0..BLOCK), reads(2, 0..BLOCK)];
     let host = [(1, HostLines::Written(0..BLOCK))];
     let moved = |home_l2: &str| {

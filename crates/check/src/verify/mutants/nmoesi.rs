@@ -2,7 +2,7 @@
 
 use super::RuleInfo;
 use tombolo_protocol::nmoesi::BrokenNmoesi;
-use tombolo_protocol::options::{HomeL2, Remote, WritePolicy};
+use tombolo_protocol::options::ProtocolOptions;
 
 pub(super) fn row(rule: BrokenNmoesi) -> RuleInfo {
     let own: &[&str] = match rule {
@@ -35,5 +35,5 @@ pub(super) fn row(rule: BrokenNmoesi) -> RuleInfo {
         BrokenNmoesi::GivenNotAwaited => &["MP.sys"],
         BrokenNmoesi::HolderNotRecorded => &["Atomics.gpu"],
     };
-    RuleInfo { own, write: WritePolicy::Through, remote: Remote::Memory, home_l2: HomeL2::Serves, room: None }
+    RuleInfo { own, options: ProtocolOptions::default(), room: None }
 }
