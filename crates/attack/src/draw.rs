@@ -36,7 +36,8 @@ impl Setup {
         let aim = dice.pick(&[RunFocus::Crowd, RunFocus::Crowd, RunFocus::Race, RunFocus::Race, RunFocus::Race]);
         let shape = shape(program, design, dice);
         let percent = if aim == RunFocus::Race { dice.pick(&[0, 0, 25]) } else { dice.pick(&[0, 25, 60, 90]) };
-        let settings = SettingsDraw::settings(dice, design, percent);
+        let mut settings = SettingsDraw::settings(dice, design, percent);
+        SettingsDraw::fetches(&mut settings, percent, seed);
         let region = dice.pick(&[1, 2, 4, 4]);
         let page_bytes = if dice.percent(50) { 128 * region } else { 4096 };
         let homes = homes(usize::from(shape.gpus * shape.modules), dice);

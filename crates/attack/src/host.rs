@@ -83,5 +83,6 @@ impl SettingsDraw<'_> {
             self.time("host_link.latency", 2_000, 13);
             self.choose("host_link.rate", &["1GB/s", "10GB/s", "400GB/s"]);
         }
+        self.choose("host_directory.outstanding", &["3", "65535"]);
     }
 }

@@ -5,6 +5,9 @@ use tombolo_check::random::Dice;
 use tombolo_design::Capacity;
 use tombolo_design::DesignConfig;
 
+/// Distinguishes the random stream of [`SettingsDraw::fetches`] from others with an equal seed.
+const FETCHES: u64 = 0x66_6574_6368;
+
 /// Settings that make the base machine quick to build. Drawn settings follow and override them.
 pub(crate) const SMALL: &[(&str, &str)] = &[
     ("sm.sub_cores", "16"),
@@ -128,6 +131,14 @@ impl SettingsDraw<'_> {
             self.settings.push(("l2.bytes", format!("{}B", slices * ways * sets * 128)));
         }
         self.choose("memory_cache.bytes", &["4KB", "64KB"]);
+    }
+
+    /// Fetches of more than a sector, from a separate random stream, which leaves earlier runs unchanged.
+    pub(crate) fn fetches(settings: &mut Vec<Setting>, percent: usize, seed: u64) {
+        let mut dice = Dice::new(seed, FETCHES);
+        let mut drawing = SettingsDraw { dice: &mut dice, percent, settings: std::mem::take(settings) };
+        drawing.choose("l2.fetch_bytes", &["128"]);
+        *settings = drawing.settings;
     }
 
     fn publication(&mut self) {

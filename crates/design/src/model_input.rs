@@ -114,10 +114,12 @@ impl DesignConfig {
         }
         let (stores, tracks) = (machine.directory.allocate_on_store, machine.directory.tracks);
         let sectors = Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32);
+        let fetched = machine.l2.fetch_bytes.map_or(machine.l1.sector_bytes, u64::from);
+        let fetches = Sectors::new((fetched / machine.line.grain()) as u32);
         Ok(ModelInput {
             machine: Arc::new(self.links.of_machine(machine)),
             protocol: self.coherence.protocol(),
-            options: ProtocolOptions { stores, tracks, sectors, ..self.options() },
+            options: ProtocolOptions { stores, tracks, sectors, fetches, ..self.options() },
             l3_write: self.l3_write,
             capacity: self.capacity.policy(),
             turning: self.links.times(machine),

@@ -58,6 +58,9 @@ section! {
         ways: u32,
         /// Slices per module; lines are spread over them by a hash.
         slices: u16,
+        /// Bytes that a miss fetches from memory at least, aligned: a power of two, from a sector to a line. Sectors
+        /// beside the requested one stay in the L2. None for a sector.
+        fetch_bytes: Option<u32> = None,
         /// Outstanding misses per slice, at most, in lines.
         mshrs: u32,
         /// Requests waiting on one outstanding line, at most, the first included.

@@ -241,6 +241,12 @@ impl MachineConfig {
         demand(bytes.is_power_of_two() && (grain..=line).contains(&bytes), "l1.sector_bytes", || {
             format!("expected a power of two from {grain} to the line of {line} bytes")
         })
+        .or_else(|| {
+            let fetched = self.l2.fetch_bytes.map_or(bytes, u64::from);
+            demand(fetched.is_power_of_two() && (bytes..=line).contains(&fetched), "l2.fetch_bytes", || {
+                format!("expected a power of two from the sector of {bytes} bytes to the line of {line}")
+            })
+        })
     }
 
     fn directory_conflict(&self) -> Option<Conflict> {

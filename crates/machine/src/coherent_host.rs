@@ -75,9 +75,9 @@ section! {
         controllers: u16,
         /// A look-up, from a request's arrival to the result's departure.
         lookup_latency: Ps,
-        /// Misses of the last-level cache in flight per directory, at most: for the host's core, and for lines that GPUs
-        /// request from this cache. A home serves any number of GPUs' blocks at a time. Source of the default: assumed,
-        /// no limit: more than all GPUs have in flight.
+        /// Transactions in flight per directory, at most: blocks that it fetches or moves for a client; and, counted
+        /// apart, lines that miss in its part of the last-level cache. Requests beyond wait in order of arrival. Source
+        /// of the default: assumed, no limit: more than all GPUs have in flight.
         outstanding: u32 = 65535,
     }
 }

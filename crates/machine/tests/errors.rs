@@ -103,6 +103,8 @@ fn values_that_do_not_go_together_say_why() {
         ("l2.set_index", "low-bits", "96 sets are no power of two; use \"hashed\""),
         ("l1.sector_bytes", "2", "a power of two from 4 to the line of 128 bytes"),
         ("l1.sector_bytes", "256", "a power of two from 4 to the line of 128 bytes"),
+        ("l2.fetch_bytes", "256", "a power of two from the sector of 32 bytes to the line of 128"),
+        ("l2.fetch_bytes", "16", "a power of two from the sector of 32 bytes to the line of 128"),
         ("messages.header_bytes", "4097", "at most 4096 is supported"),
         ("messages.control_bytes", "64KB", "at most 4096 is supported"),
         ("messages.flit_bytes", "8KB", "at most 4096 is supported"),

@@ -36,7 +36,7 @@ metrics! {
         from_peers: u64 = "blocks from peers", "", "Of the blocks that came, those that another GPU or the host's cache sent past the home.";
         evicted: u64 = "blocks evicted", "", "Blocks that left a GPU's memory or the host's cache for others.";
         merged: u64 = "blocks merged", "", "Blocks that a release or a launch had merged, once a GPU.";
-        home_waits: u64 = "requests behind a transaction", "", "Requests that waited at a home for a transaction of their block.";
+        home_waits: u64 = "requests behind a transaction", "", "Requests that waited at a home for a transaction of their block, or for room for one.";
         written_back_bytes: u64 = "bytes sent home", "B", "Bytes of blocks that GPUs and the host's cache sent homes, without masks.";
         control_messages: u64 = "messages without data", "", "Messages of blocks that carry no bytes of them.";
         control_bytes: u64 = "bytes without data", "B", "Bytes of messages of blocks without data, between GPUs and between GPUs and the host.";

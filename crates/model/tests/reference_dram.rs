@@ -254,6 +254,19 @@ fn random_reads_open_rows_no_faster_than_four_in_their_window() {
     assert!(last.0 > bound.0 * 99 / 100 && last.0 < bound.0 * 11 / 10, "{last}, bound {bound}");
 }
 
+/// Four activations in 20 ns limit random reads of a channel of GDDR5: 64 bytes of the 192 that its pins carry in 5 ns.
+#[test]
+fn random_bursts_of_gddr5_take_a_third_of_the_pins() {
+    let machine = tombolo_machine::machine("umh-4-pcie").unwrap().check().unwrap();
+    let config = tombolo_model::convert::dram(&machine);
+    let trace = trace("random-32");
+    let one_channel = DramConfig { channels: 1, rate: Rate(config.rate.0 / u64::from(config.channels)), ..config };
+    let last = run(one_channel, &trace).last;
+    let moved = trace.len() as f64 * config.burst.0 as f64;
+    let percent = moved / (last.0 as f64 * one_channel.rate.0 as f64 / 1e12) * 100.0;
+    assert!((31.0..35.0).contains(&percent), "{percent:.1} %");
+}
+
 #[test]
 fn one_bank_opens_a_row_each_row_cycle_and_no_faster() {
     let one_bank = DramConfig { banks: 1, bank_groups: 1, ..CONFIG };

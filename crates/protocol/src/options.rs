@@ -139,6 +139,8 @@ pub struct ProtocolOptions {
     pub store_miss: StoreMiss,
     /// Sector layout: a miss always requests whole sectors of its line.
     pub sectors: Sectors,
+    /// Aligned parts of a line that an L2 fetches from memory as a whole, without bytes that it has or awaits.
+    pub fetches: Sectors,
     /// L1 state after a failed poll.
     pub polls: Polls,
     /// Choices within NMOESI.
@@ -162,6 +164,7 @@ impl Default for ProtocolOptions {
             home_l2: HomeL2::default(),
             store_miss: StoreMiss::default(),
             sectors: Sectors::default(),
+            fetches: Sectors::new(1),
             polls: Polls::default(),
             nmoesi: NmoesiOptions::default(),
             broken_rule: None,

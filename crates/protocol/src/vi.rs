@@ -337,11 +337,22 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     }
 
     fn send_miss(&mut self, mask: Mask, scope: Scope) {
+        let mask = if self.next().is_none() { self.with_neighbours(mask) } else { mask };
         self.slot.pending = Some(Pending::extended(self.slot.pending, mask, scope));
         match self.next() {
             Some(home) => self.effects.send(home, L2Message::Request(Request::Read { mask, scope })),
             None => self.effects.memory(MemoryAccess::Read(mask)),
         }
+    }
+
+    /// The bytes that memory is asked for: those in `mask`, and the rest of their parts that is neither here nor in flight.
+    fn with_neighbours(&self, mask: Mask) -> Mask {
+        if !self.cached() {
+            return mask;
+        }
+        let valid = self.slot.line.map_or(Mask::NONE, |line| line.valid);
+        let awaited = self.slot.pending.map_or(Mask::NONE, |pending| pending.mask);
+        mask | (self.protocol.options.fetches.widen(mask) & !(valid | awaited))
     }
 
     fn fill(&mut self, mask: Mask, data: D) -> Result<(), Refusal> {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 use tombolo_check::explore::{Config, Evictions, ExplorationVerdict, ProgramLayout, Reductions, Sharing};
 use tombolo_protocol::vi::{BulkInvalidation, HomeL2, Remote, StoreMiss, Tracks, WritePolicy};
+use tombolo_types::Sectors;
 
 const PROMISING: [&str; 8] =
     ["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
@@ -143,6 +144,19 @@ fn viper_keeps_the_model_where_the_homes_l2_serves_others() {
         let mut config = Config::new("viper");
         (config.options.write, config.options.remote) = (write, Remote::Home);
         small_shapes(config);
+    }
+}
+
+#[test]
+fn a_fetch_of_more_than_a_sector_keeps_the_model() {
+    for protocol in PROMISING {
+        for write in [WritePolicy::Through, WritePolicy::Back] {
+            let mut config = Config::new(protocol);
+            (config.options.write, config.options.fetches) = (write, Sectors::default());
+            for test in [mp("gpu"), sb("gpu"), atomics("sys"), flush_under_miss("gpu")] {
+                clean(&test, Sharing::Sectors, 4, config);
+            }
+        }
     }
 }
 

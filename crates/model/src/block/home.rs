@@ -1,7 +1,7 @@
 //! Home side for the block protocol: the directory beside host memory.
 //!
-//! Requests wait in order while their block has a transaction in flight. Messages within a transaction are processed
-//! immediately.
+//! Requests wait in order while their block has a transaction in flight, or while the directory has as many transactions
+//! in flight as it can. Messages within a transaction are processed immediately.
 
 use super::effects::StepEffects;
 use super::{Block, BlockBytes, BlockContents, BlockDesign, BlockSlice, MessageOf, expect_accepted};
@@ -32,13 +32,23 @@ struct HomeBlock<N: Nodes, D: Contents> {
 pub(super) struct Home<N: Nodes, D: Contents> {
     blocks: FxHashMap<Block, HomeBlock<N, D>>,
     lookup: Ps,
+    /// Transactions in flight, and their maximum.
+    in_flight: u32,
+    most_in_flight: u32,
+    /// Blocks without a transaction whose requests wait because of this maximum, in order of arrival.
+    ready: VecDeque<Block>,
 }
 
 impl<N: Nodes, D: Contents> Home<N, D> {
     pub(super) fn new(config: &ModuleConfig<BlockDesign<N>, D>) -> Home<N, D> {
-        let directory = config.machine.host_directory.as_ref();
-        let lookup = directory.expect("a machine with stacks has a host").lookup_latency;
-        Home { blocks: FxHashMap::default(), lookup }
+        let directory = config.machine.host_directory.as_ref().expect("a machine with stacks has a host");
+        Home {
+            blocks: FxHashMap::default(),
+            lookup: directory.lookup_latency,
+            in_flight: 0,
+            most_in_flight: directory.outstanding,
+            ready: VecDeque::new(),
+        }
     }
 
     /// Returns blocks with waiting requests.
@@ -50,6 +60,20 @@ impl<N: Nodes, D: Contents> Home<N, D> {
     pub(super) fn requested(&self) -> (u64, u64) {
         let counts = self.blocks.values().map(|kept| u64::from(kept.requesters.count())).filter(|count| *count > 0);
         counts.fold((0, 0), |(blocks, all), count| (blocks + 1, all + count))
+    }
+
+    /// The next waiting request of a block; `None` while a transaction is in flight.
+    fn next_waiting(&mut self, block: Block) -> Option<(Node, MessageOf<N, D>)> {
+        let kept = self.block(block);
+        if N::is_busy(&kept.slot) { None } else { kept.waiting.pop_front() }
+    }
+
+    /// Ends a block's transaction: its waiting requests are ready, behind those of other blocks.
+    fn end_transaction(&mut self, block: Block) {
+        self.in_flight -= 1;
+        if !self.block(block).waiting.is_empty() {
+            self.ready.push_back(block);
+        }
     }
 
     fn block(&mut self, block: Block) -> &mut HomeBlock<N, D> {
@@ -78,14 +102,21 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here: &mut SliceContext<'_, '_, BlockDesign<N>, D>,
     ) {
         let is_request = N::class(&message) == MessageClass::Request;
-        let kept = self.home().block(block);
-        if is_request && (N::is_busy(&kept.slot) || !kept.waiting.is_empty()) {
+        let home = self.home();
+        let is_full = home.in_flight >= home.most_in_flight;
+        let kept = home.block(block);
+        let is_busy = N::is_busy(&kept.slot);
+        if is_request && (is_busy || is_full || !kept.waiting.is_empty()) {
+            let is_first = !is_busy && kept.waiting.is_empty();
             kept.waiting.push_back((from, message));
+            if is_first {
+                home.ready.push_back(block);
+            }
             self.stats.home_waits += 1;
             return;
         }
         self.home_step(block, BlockEvent::Message { from, message }, ready, here);
-        self.run_waiting(block, ready, here);
+        self.run_waiting(ready, here);
     }
 
     /// Handles a completed memory read for a block.
@@ -99,18 +130,21 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
         let now = here.out.now();
         self.home_step(block, BlockEvent::Read(held), now, here);
-        self.run_waiting(block, now, here);
+        self.run_waiting(now, here);
     }
 
-    /// Runs waiting requests until a request starts a transaction.
-    fn run_waiting(&mut self, block: Block, ready: Ps, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
+    /// Runs the waiting requests of the ready blocks, each until a request starts a transaction, while the directory has
+    /// room for a transaction.
+    fn run_waiting(&mut self, ready: Ps, here: &mut SliceContext<'_, '_, BlockDesign<N>, D>) {
         loop {
-            let kept = self.home().block(block);
-            if N::is_busy(&kept.slot) {
+            let home = self.home();
+            if home.in_flight >= home.most_in_flight {
                 return;
             }
-            let Some((from, message)) = kept.waiting.pop_front() else { return };
-            self.home_step(block, BlockEvent::Message { from, message }, ready, here);
+            let Some(block) = home.ready.pop_front() else { return };
+            while let Some((from, message)) = self.home().next_waiting(block) {
+                self.home_step(block, BlockEvent::Message { from, message }, ready, here);
+            }
         }
     }
 
@@ -133,7 +167,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             }
         }
         let requester = kept.requester;
+        let was_busy = N::is_busy(&kept.slot);
         expect_accepted(protocol.step(Node::Home, &mut kept.slot, event, &mut did), Node::Home, block);
+        match (was_busy, N::is_busy(&kept.slot)) {
+            (false, true) => self.home().in_flight += 1,
+            (true, false) => self.home().end_transaction(block),
+            _ => {}
+        }
         let leaves = Departure::at(ready).after(lookup);
         for access in did.memory {
             self.home_memory(block, access, requester, leaves, here);

@@ -17,7 +17,7 @@ pub struct BlockStats {
     pub frame_stalls: u64,
     /// Blocks merged for a release or a launch.
     pub merged: u64,
-    /// Requests delayed at a home until an earlier transaction ended.
+    /// Requests delayed at a home until an earlier transaction of their block, or of any block, ended.
     pub home_waits: u64,
     /// Blocks requested by a GPU, counted on the host.
     pub requested_blocks: u64,

@@ -40,6 +40,16 @@ fn reads(gpu: usize, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
     kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 
+/// Sixteen warps on the first GPU, each of which reads four blocks of its own.
+fn sixteen_readers() -> Vec<CtaBuilder> {
+    let mut ctas = vec![CtaBuilder::new(); 4];
+    ctas[0] = (0..16).fold(CtaBuilder::new(), |cta, warp| {
+        let lines = warp * 4 * BLOCK..(warp + 1) * 4 * BLOCK;
+        cta.warp(|warp| lines.clone().for_each(|line| _ = warp.read([line])))
+    });
+    ctas
+}
+
 /// Writes each line in the range completely.
 fn writes(gpu: usize, lines: std::ops::Range<u64>) -> Vec<CtaBuilder> {
     kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.write([line])))
@@ -168,18 +178,9 @@ fn a_store_that_misses_fetches_its_line_or_keeps_its_bytes_alone() {
 
 #[test]
 fn fewer_requests_in_flight_at_the_port_make_a_gpu_wait_for_its_host() {
-    // Sixteen warps, each with four blocks of its own.
-    let read = || {
-        let mut ctas = vec![CtaBuilder::new(); 4];
-        ctas[0] = (0..16).fold(CtaBuilder::new(), |cta, warp| {
-            let lines = warp * 4 * BLOCK..(warp + 1) * 4 * BLOCK;
-            cta.warp(|warp| lines.clone().for_each(|line| _ = warp.read([line])))
-        });
-        ctas
-    };
     let seconds = |design: &str, settings: &[&str]| {
         let machine = machine(&[settings, &["l2.slices=2"]].concat());
-        let record = simulate(&machine, &common::design(design, &[]), &program(vec![read()], &[]));
+        let record = simulate(&machine, &common::design(design, &[]), &program(vec![sixteen_readers()], &[]));
         record.phases.expect("the host takes part").kernels_s
     };
     for design in ["zero-copy", "umh"] {
@@ -190,6 +191,20 @@ fn fewer_requests_in_flight_at_the_port_make_a_gpu_wait_for_its_host() {
     let split =
         |bytes: &str| seconds("umh", &["host_link.outstanding=8", format!("host_link.request_bytes={bytes}").as_str()]);
     assert!(split("512") > split("4096"), "a block of 4 KB takes eight requests of 512 bytes");
+}
+
+#[test]
+fn a_home_with_few_transactions_in_flight_makes_requests_wait() {
+    let of = |most: u32| {
+        let outstanding = format!("host_directory.outstanding={most}");
+        let machine = machine(&[&outstanding, "host_directory.lookup_latency=10us", "l2.slices=2"]);
+        let record = simulate(&machine, &umh(&[]), &program(vec![sixteen_readers(); 2], &[]));
+        (record.phases.expect("the host takes part").kernels_s, blocks(&record).home_waits)
+    };
+    let [few, more, most] = [3, 8, 65535].map(of);
+    assert_eq!(most.1, 0, "no two GPUs ask for a block");
+    assert!(few.1 > more.1 && more.1 > 0, "{few:?}, {more:?}");
+    assert!(few.0 > 1.2 * most.0 && more.0 < few.0, "{few:?}, {more:?}, {most:?}");
 }
 
 #[test]

@@ -343,3 +343,21 @@ fn requests_for_lines_take_their_lookups_and_leave_at_their_intervals() {
     near(cycles(&["l1.request_instruction=64 cycles"], 4), 16.0);
     near(cycles(&["l1.request_instruction=64 cycles", "l1.request_interval=32 cycles"], 4), 32.0);
 }
+
+#[test]
+fn a_fetch_of_two_sectors_leaves_the_second_in_the_l2() {
+    let run = |settings: &[&str]| {
+        let settings = [&["l1.sector_bytes=32B"], settings].concat();
+        let half = |sector: u32| Mask(0xff << (8 * sector));
+        let cta = CtaBuilder::new().warp(|warp| {
+            for sector in [0, 1] {
+                warp.load_part(0..16, half(sector), PAST_L1).use_result(1);
+            }
+        });
+        let record = simulate(&machine(&settings), design("hmg", &[]), DirectedProgram::new(vec![vec![cta]]));
+        (record.l2.hits, record.dram.read_bytes)
+    };
+    assert_eq!(run(&[]), (0, 16 * 64), "each sector is fetched");
+    assert_eq!(run(&["l2.fetch_bytes=64"]), (16, 16 * 64), "the first sector's fetch brings the second");
+    assert_eq!(run(&["l2.fetch_bytes=128"]).1, 16 * 128, "a fetch brings the line");
+}

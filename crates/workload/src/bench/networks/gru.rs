@@ -10,7 +10,7 @@
 //!
 //! Both weight matrices for 256 units have 3 × 256² elements, 1.5 MiB together; for 512 units they have 6 MiB.
 
-use super::recurrent::{Forward, SequenceElement, Sizes, parameters, sigmoid};
+use super::recurrent::{Forward, SequenceElement, Sizes, input_tile, parameters, sigmoid, with_input_tile};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -21,11 +21,11 @@ use crate::simt::{Array, ComputeClass, Lanes, Memory, Warp};
 /// Sums per unit: update gate, reset gate, candidate.
 const GATES: u32 = 3;
 
-static PARAMETERS: [Parameter; 3] = parameters(
+static PARAMETERS: [Parameter; 4] = with_input_tile(parameters(
     ("256", "CPElide, Table II (RNN-GRU): 256 hidden units; the larger input has 512"),
     ("4", "CPElide, Table II (RNN-GRU): a batch of 4; the larger input has 16"),
     ("2", "CPElide, Table II (RNN-GRU): 2 time steps; the larger input has 4"),
-);
+));
 
 /// The workload's entry in the table.
 pub(crate) static GRU: Benchmark = Benchmark {
@@ -46,7 +46,7 @@ struct GruLayer {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let sizes = Sizes::of(name, request, GATES)?;
-    let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
+    let forward = Forward::lay_out(sizes, GATES, request.seed, memory).with_input_tile(input_tile(&request.values));
     let (forward, state_sums) = forward.with_states_apart(memory);
     Ok(Box::new(GruLayer { forward, state_sums }))
 }

@@ -9,7 +9,7 @@
 //! 64 inputs, as many outputs, as many cells, and four times as many gates: 7.3 MB. 25 steps and the weights take 720
 //! MB (687 MiB); HMG Table III states 710 MB.
 
-use super::recurrent::{Forward, SequenceElement, Sizes, parameters, sigmoid};
+use super::recurrent::{Forward, SequenceElement, Sizes, input_tile, parameters, sigmoid, with_input_tile};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -20,11 +20,11 @@ use crate::simt::{Array, ComputeClass, Lanes, Memory, Warp};
 /// Sums per unit: input, forget, candidate and output gate.
 const GATES: u32 = 4;
 
-static PARAMETERS: [Parameter; 3] = parameters(
+static PARAMETERS: [Parameter; 4] = with_input_tile(parameters(
     ("4096", "DeepBench, LSTM of 4096 hidden units: the one whose weights fit HMG Table III's 710 MB"),
     ("64", "DeepBench, LSTM of 4096 hidden units: the batch that comes nearest to 710 MB"),
     ("25", "DeepBench, LSTM: 25 time steps"),
-);
+));
 
 /// The entry of `lstm-layer2` in the table of workloads.
 pub(crate) static LSTM_LAYER2: Benchmark = Benchmark {
@@ -45,7 +45,7 @@ struct LstmLayer {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let sizes = Sizes::of(name, request, GATES)?;
-    let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
+    let forward = Forward::lay_out(sizes, GATES, request.seed, memory).with_input_tile(input_tile(&request.values));
     Ok(Box::new(LstmLayer { forward, cells: sizes.sequence(memory, "cells") }))
 }
 

@@ -5,11 +5,11 @@
 //! the first, and a fused element-wise kernel. Weights are stored transposed, which makes outputs contiguous. A step's values are
 //! stored sample by sample, with contiguous units.
 
-use super::gemm::{TILE_32X32, TILE_128X64};
+use super::gemm::{TILE_32X32, TILE_128X64, TileShape};
 use super::product::{Factor, Product};
 use crate::bench::workload::{Request, WorkloadError, check_indices};
 use crate::noise;
-use crate::parameter::{Parameter, ParameterKind, SourcedDefault};
+use crate::parameter::{Parameter, ParameterKind, ParameterValues, SourcedDefault};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -45,6 +45,24 @@ pub(super) const fn parameters(hidden: SourcedDefault, batch: SourcedDefault, st
             source: steps.1,
         },
     ]
+}
+
+/// Parameters for a layer whose input product has a tile of the user's choice.
+pub(super) const fn with_input_tile(parameters: [Parameter; 3]) -> [Parameter; 4] {
+    let [hidden, batch, steps] = parameters;
+    let tile = Parameter {
+        name: "input-tile",
+        kind: ParameterKind::Choice(&["128x64", "32x32"]),
+        default: "128x64",
+        about: "rows and columns per CTA in the product for the inputs of all time steps",
+        source: "assumed: a tile of cuBLAS for a product of this size",
+    };
+    [hidden, batch, steps, tile]
+}
+
+/// The tile that the user chose for the input product.
+pub(super) fn input_tile(values: &ParameterValues) -> TileShape {
+    if values.text("input-tile") == "32x32" { TILE_32X32 } else { TILE_128X64 }
 }
 
 /// The vanilla layer whose forward pass, data gradient and weight gradient are run in HMG. With six steps, the three
@@ -140,6 +158,7 @@ pub(super) struct Forward {
     pub(super) outputs: Array<f32>,
     /// `batch × gates × hidden`: result of a step's product with the previous step, if it is not added to `sums`.
     state_sums: Option<Array<f32>>,
+    input_tile: TileShape,
     seed: u64,
 }
 
@@ -155,6 +174,7 @@ impl Forward {
             sums: memory.array("sums", sums, Scaling::Root),
             outputs: sizes.sequence(memory, "outputs"),
             state_sums: None,
+            input_tile: TILE_128X64,
             seed,
         }
     }
@@ -165,6 +185,11 @@ impl Forward {
         let elements = u64::from(self.sizes.step()) * u64::from(self.gates);
         let state_sums = memory.array("state_sums", elements, Scaling::Root);
         (Forward { state_sums: Some(state_sums), ..self }, state_sums)
+    }
+
+    /// Returns the forward pass with another tile for the input product.
+    pub(super) fn with_input_tile(self, input_tile: TileShape) -> Forward {
+        Forward { input_tile, ..self }
     }
 
     pub(super) fn fill(&self, memory: &Memory) {
@@ -194,7 +219,7 @@ impl Forward {
             first: 0,
             adds: false,
             splits: 1,
-            tile: TILE_128X64,
+            tile: self.input_tile,
         };
         inputs.launch(host, "input-product")?;
         activate(host, 0)?;

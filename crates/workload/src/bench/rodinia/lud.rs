@@ -20,13 +20,22 @@ const TILE: u32 = 4 * (SIDE * SIDE) as u32;
 /// Instructions for a single-precision division. Source: assumed, like in gaussian: a reciprocal and its corrections.
 const DIVISION: u16 = 8;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "size",
-    kind: ParameterKind::Count { low: 16, high: 1 << 15 },
-    default: "512",
-    about: "rows and columns of the matrix of 4-byte floats, at scale 1; scales by the root, to whole tiles of 16",
-    source: "CPElide, Table II: 512.dat",
-}];
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "size",
+        kind: ParameterKind::Count { low: 16, high: 1 << 15 },
+        default: "512",
+        about: "rows and columns of the matrix of 4-byte floats, at scale 1; scales by the root, to whole tiles of 16",
+        source: "CPElide, Table II: 512.dat",
+    },
+    Parameter {
+        name: "loads",
+        kind: ParameterKind::Choice(&["overlapped", "serial"]),
+        default: "overlapped",
+        about: "loads of a tile's rows: all in flight, or each written to the scratchpad before the next",
+        source: "assumed: an unrolled loop; the published binary (hal-uw/gem5-bmks-micro24, lud_hip) waits after each load",
+    },
+];
 
 /// The lud benchmark.
 pub(crate) static LUD: Benchmark = Benchmark {
@@ -44,6 +53,8 @@ struct Matrix {
     elements: Array<f32>,
     /// Rows and columns, whole tiles.
     size: i32,
+    /// True if a warp waits for each row of a tile before it loads the next.
+    serial_loads: bool,
     seed: u64,
 }
 
@@ -53,6 +64,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     Ok(Box::new(Matrix {
         elements: memory.array("matrix", size * size, Scaling::Scales),
         size: size as i32,
+        serial_loads: request.values.text("loads") == "serial",
         seed: request.seed,
     }))
 }
@@ -83,10 +95,14 @@ impl Matrix {
         tile: &mut Shared<f32>,
     ) {
         let column = warp.compute(ComputeClass::Int, 2 + ADDRESS, column);
-        let values: Vec<_> =
-            rows.clone().map(|row| warp.load(self.elements, column + (corner + row * self.size))).collect();
-        for (row, value) in rows.zip(values) {
-            warp.store_shared(tile, cell(row, column), value);
+        let rows: Vec<_> = rows.collect();
+        let in_flight = if self.serial_loads { 1 } else { rows.len() };
+        for rows in rows.chunks(in_flight) {
+            let load = |row: &i32| warp.load(self.elements, column + (corner + row * self.size));
+            let values: Vec<_> = rows.iter().map(load).collect();
+            for (row, value) in rows.iter().zip(values) {
+                warp.store_shared(tile, cell(*row, column), value);
+            }
         }
     }
 
