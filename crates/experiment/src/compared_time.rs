@@ -22,7 +22,7 @@ impl ExperimentPlan {
 
 /// True if a metric is normalised and compares the chosen time.
 pub(crate) fn is_of_time(metric: &Metric) -> bool {
-    let mut paths = metric.value.iter().chain(&metric.per).chain(&metric.to_value);
+    let mut paths = metric.paths();
     metric.relative.is_some() && paths.any(|path| path.get() == TIME)
 }
 

@@ -1,6 +1,7 @@
 //! Lists machines, designs and workloads for a report: every value, together with the value's source.
 
 use crate::plan::{ExperimentPlan, NamedDescription, PlannedWorkload};
+use crate::spec::PublishedIterations;
 use tombolo_machine::DescriptionKind;
 use tombolo_report::document::{Configuration, ConfigurationValue};
 
@@ -32,7 +33,13 @@ fn programs(plans: &[ExperimentPlan]) -> Option<Configuration> {
 
 fn program(one: &PlannedWorkload) -> ConfigurationValue {
     let value = format!("{} at {}", one.choice.label, one.scale);
-    ConfigurationValue { key: one.label.clone(), value, source: one.reason.clone() }
+    let iterations = one
+        .iterations
+        .iter()
+        .map(|PublishedIterations { count, source }| format!("figures of all iterations: {count} of them ({source})"));
+    let stated = [&one.reason].into_iter().filter(|reason| !reason.is_empty()).cloned();
+    let source = stated.chain(iterations).collect::<Vec<_>>().join("; ");
+    ConfigurationValue { key: one.label.clone(), value, source }
 }
 
 fn configuration<T: DescriptionKind>(named: &NamedDescription<T>) -> Configuration {

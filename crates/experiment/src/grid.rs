@@ -7,7 +7,7 @@ use crate::layout::Panel;
 use crate::plan::{ExperimentPlan, MetricSource, PlannedBaseline};
 use crate::point::Point;
 use crate::point_result::{HARDWARE, PointResult};
-use crate::spec::{Dimension, Metric, Text};
+use crate::spec::{Dimension, Extrapolation, Metric, Text};
 use crate::systems::System;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -260,7 +260,16 @@ impl ExperimentPlan {
             return divided(metric, |path| hardware::value(&machine, &self.stated, path.strip_prefix(HARDWARE)?));
         }
         let point = self.point(at, change).ok()?;
-        let value = numbers.quantity(&point, metric, |path| self.path(metric, path))?;
+        let value = match (&metric.extrapolate, &self.workloads[at.workload].iterations) {
+            (Some(Extrapolation { first, further }), Some(published)) => {
+                let mut of = |value: &Vec<Text>| {
+                    let part = Metric { value: value.clone(), ..metric.clone() };
+                    numbers.quantity(&point, &part, |path| self.path(metric, path))
+                };
+                of(first)? + f64::from(published.count - 1) * of(further)?
+            }
+            _ => numbers.quantity(&point, metric, |path| self.path(metric, path))?,
+        };
         let scale = point.machine.scale;
         let share = scale.numerator() as f64 / scale.denominator() as f64;
         Some(if metric.per_scale { value / share } else { value })

@@ -273,6 +273,7 @@ fn speed_up(to: Baseline) -> Metric {
         relative: Some(Relative::SpeedUp),
         to: Some(to),
         to_value: Vec::new(),
+        extrapolate: None,
     }
 }
 

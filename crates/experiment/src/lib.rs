@@ -82,6 +82,8 @@ pub mod plan;
 pub mod point;
 mod point_result;
 pub mod preset;
+#[cfg(test)]
+mod ratios;
 pub mod reader;
 pub mod readings;
 mod repeat;

@@ -9,7 +9,8 @@ use crate::preset;
 use crate::reader::File;
 use crate::scales::ScaleRequest;
 use crate::spec::{
-    Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload, Step, SuiteWorkload, Text, WorkloadInputs,
+    Axis, Baseline, Dimension, Experiment, Metric, PublishedIterations, StatedWorkload, Step, SuiteWorkload, Text,
+    WorkloadInputs,
 };
 use crate::systems::Systems;
 use crate::workload::{SEED, WorkloadChoice, only};
@@ -78,6 +79,8 @@ pub(crate) struct PlannedWorkload {
     pub(crate) reason: String,
     /// Relative difference between its speed-ups at this scale and at larger scales; `None` if not measured.
     pub(crate) error: Option<f64>,
+    /// Iterations of the program as published.
+    pub(crate) iterations: Option<PublishedIterations>,
 }
 
 impl PlannedWorkload {
@@ -283,7 +286,7 @@ impl ExperimentPlan {
 
     fn origin(&self, metric: &Metric) -> Result<MetricSource, SpecError> {
         let mut origins = Vec::new();
-        for path in metric.value.iter().chain(&metric.per).chain(&metric.to_value) {
+        for path in metric.paths() {
             origins.push(match path.get().strip_prefix(HARDWARE) {
                 Some(hardware::OF_WORKLOADS) if self.stated.is_empty() => {
                     let reason = "it needs a suite whose workloads the paper states";
@@ -530,7 +533,8 @@ fn of_suite(
         let word = with_inputs(word, inputs, &label);
         workload(file, text, &word, Some(label.clone()), (own, seed))
     };
-    let plain = planned(&one.workload, one.workload.get())?;
+    let iterations = one.iterations.clone();
+    let plain = PlannedWorkload { iterations, ..planned(&one.workload, one.workload.get())? };
     let quick = one.quick.as_ref().map(|more| (more, replaced(one.workload.get(), more.get())));
     let lighter = quick.as_ref().map(|(more, word)| planned(more, word)).transpose()?;
     let first = quick.as_ref().map_or(one.workload.get(), |(_, word)| word);
@@ -540,7 +544,10 @@ fn of_suite(
     }
     let (second, reason, error) = (second.map(|second| second.choice), one.reason.clone(), one.error);
     Ok(match lighter {
-        Some(lighter) => PlannedWorkload { whole: Some(plain.choice), second, reason, error, ..lighter },
+        Some(lighter) => {
+            let (whole, iterations) = (Some(plain.choice), plain.iterations);
+            PlannedWorkload { whole, second, reason, error, iterations, ..lighter }
+        }
         None => PlannedWorkload { second, reason, error, ..plain },
     })
 }
@@ -597,7 +604,7 @@ fn workload(
     choice.seed = seed;
     let label = label.unwrap_or_else(|| choice.label.clone());
     let (choice, reason) = (Arc::new(choice), String::new());
-    Ok(PlannedWorkload { label, choice, whole: None, second: None, scale, reason, error: None })
+    Ok(PlannedWorkload { label, choice, whole: None, second: None, scale, reason, error: None, iterations: None })
 }
 
 #[cfg(test)]

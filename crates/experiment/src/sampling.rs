@@ -51,7 +51,7 @@ impl ExperimentPlan {
         let [path] = &metric.value[..] else { return None };
         let path = self.path(metric, path.get());
         let is_time = path == TIME || TimeChoice::ALL.iter().any(|choice| choice.path() == path);
-        (is_time && metric.per.is_empty() && metric.to_value.is_empty()).then_some(path)
+        (is_time && metric.per.is_empty() && metric.to_value.is_empty() && metric.extrapolate.is_none()).then_some(path)
     }
 
     /// Returns the range of a number in `table` due to sampling errors, or `None` if the number uses no samples. A mean

@@ -221,6 +221,20 @@ pub struct SuiteWorkload {
     /// Reason for the scale and the parameters, shown in reports.
     #[serde(default)]
     pub reason: String,
+    /// Iterations of the program as published, for metrics that extrapolate. Absent if its iterations differ.
+    #[serde(default)]
+    pub iterations: Option<PublishedIterations>,
+}
+
+/// Iterations of a program as published.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PublishedIterations {
+    /// Number of iterations, in the repetitions that a run's record counts.
+    pub count: u32,
+    /// Source of the number.
+    pub source: String,
 }
 
 /// A swept value.
@@ -343,6 +357,28 @@ pub struct Metric {
     /// Counters for the baseline point, if different from `value`; summed.
     #[serde(default)]
     pub to_value: Vec<Text>,
+    /// For a workload with published iterations, replaces `value` by the time of all of them. The baseline is replaced too.
+    #[serde(default)]
+    pub extrapolate: Option<Extrapolation>,
+}
+
+impl Metric {
+    /// All counter paths that the metric reads.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Text> {
+        let further = self.extrapolate.iter().flat_map(|more| more.first.iter().chain(&more.further));
+        self.value.iter().chain(&self.per).chain(&self.to_value).chain(further)
+    }
+}
+
+/// Time of N iterations from a run of fewer: `first + (N - 1) × further`.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Extrapolation {
+    /// Counters of the first iteration, summed.
+    pub first: Vec<Text>,
+    /// Counters of each further iteration, summed.
+    pub further: Vec<Text>,
 }
 
 /// Normalisation of a value.

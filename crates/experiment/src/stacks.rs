@@ -87,7 +87,12 @@ impl ExperimentPlan {
 
     /// Returns the index for the metric comparing times with baseline times.
     fn time_metric(&self) -> Option<usize> {
-        let is_plain = |metric: &Metric| metric.value.len() <= 1 && metric.per.len() <= 1 && metric.to_value.is_empty();
+        let is_plain = |metric: &Metric| {
+            metric.value.len() <= 1
+                && metric.per.len() <= 1
+                && metric.to_value.is_empty()
+                && metric.extrapolate.is_none()
+        };
         self.spec.metric.iter().position(|metric| is_plain(metric) && is_of_time(metric))
     }
 

@@ -493,8 +493,8 @@ mod tests {
     fn a_set_of_readings_reaches_inputs_and_the_clock() {
         let (_, points) = under("gps", "9", "iterations");
         let with = |iterations: &str| points.iter().any(|(_, workload)| workload.contains(iterations));
-        assert!(with("jacobi,columns=81920,rows=1026,iterations=20"), "{points:?}");
-        assert!(with("als,items=7680,users=61440,ratings=983040,features=20,iterations=4"), "{points:?}");
+        assert!(with("jacobi,columns=10240,rows=16384,iterations=20"), "{points:?}");
+        assert!(with("als,items=1777,users=48019,ratings=9907211,features=100,iterations=3"), "{points:?}");
         let (study, _) = under("cpelide", "8", "artifact");
         assert_eq!(study.plans[0].time, TimeChoice::Ctas);
         let study = study.with_time(TimeChoice::Region);

@@ -41,9 +41,9 @@ struct StoredMapping {
 #[derive(Clone, Debug)]
 pub struct View {
     at: ModuleId,
-    /// Number of modules in the whole machine.
-    modules: u8,
     rules: Paging,
+    /// The mapping of a page without received mappings, by the module at which the page is placed.
+    initial: Vec<Mapping>,
     mapped: FxHashMap<Page, StoredMapping>,
     subscribers: SubscriberSets,
 }
@@ -51,7 +51,17 @@ pub struct View {
 impl View {
     /// View for module `at` among `modules` modules, before the run.
     pub fn new(at: ModuleId, modules: u8, rules: Paging) -> View {
-        View { at, modules, rules, mapped: FxHashMap::default(), subscribers: SubscriberSets::new() }
+        let initial = |placed| {
+            let mapping = rules.placed(placed, modules).mapping(at);
+            mapping.unwrap_or_else(|| Mapping::at(placed, PagePermission::None))
+        };
+        View {
+            at,
+            rules,
+            initial: (0..=modules).map(|placed| initial(ModuleId(placed))).collect(),
+            mapped: FxHashMap::default(),
+            subscribers: SubscriberSets::new(),
+        }
     }
 
     /// The module's mapping for a page placed at `placed`: the last received mapping, or the one that follows from the
@@ -62,18 +72,13 @@ impl View {
             Some(&StoredMapping { home, access, subscribers }) => {
                 Mapping { home, access, subscribers: self.subscribers.sets[subscribers as usize] }
             }
-            None => self.initial_mapping(placed),
+            None => self.initial[usize::from(placed.0)],
         }
     }
 
     fn set(&mut self, page: Page, Mapping { home, access, subscribers }: Mapping) {
         let subscribers = self.subscribers.number(subscribers);
         self.mapped.insert(page, StoredMapping { home, access, subscribers });
-    }
-
-    fn initial_mapping(&self, placed: ModuleId) -> Mapping {
-        let before = self.rules.placed(placed, self.modules);
-        before.mapping(self.at).unwrap_or_else(|| Mapping::at(placed, PagePermission::None))
     }
 
     /// Sets the module's mapping for the page. `None`: the page belongs to the host, and the home stays unchanged in

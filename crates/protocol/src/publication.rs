@@ -59,8 +59,9 @@ impl Subscribers {
 
     /// True if the page has more than a single subscriber: with a single subscriber, stores go to the home like for
     /// any page.
+    #[inline]
     pub fn are_several(self) -> bool {
-        self.0.count() > 1
+        self.0.are_several()
     }
 
     /// All subscribers except `module`: the receivers of its publications.

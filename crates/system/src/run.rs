@@ -389,7 +389,7 @@ impl<D: Contents> Simulation<'_, D> {
         let Simulation { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&built);
-        let ScheduleWithNotes { schedule, first_iteration, notes } = scheduled;
+        let ScheduleWithNotes { schedule, iterations, notes } = scheduled;
         let driver = driver(&built, &pages, &schedule, subscribed);
         let map = map(&built, &machine, Arc::clone(&pages));
         let (follows, extents) = (extras.follows, boundaries.extents());
@@ -425,7 +425,7 @@ impl<D: Contents> Simulation<'_, D> {
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
         let processor = &partition::hub(&parts).command_processor;
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, processor)).unzip();
-        let iteration = first_iteration.and_then(|last| iteration::iteration(&*spec.program, last, &record));
+        let iteration = iterations.and_then(|launches| iteration::iteration(launches, &record));
         let record = RunRecord { elision, iteration, notes, ..record };
         Ok(RunOutput { record, timeline, boundaries: boundaries.unwrap_or_default() })
     }

@@ -1,6 +1,6 @@
 //! Actions around a program's commands, as required by the design's policy for sharing memory between GPUs.
 
-use crate::movement::{HostCopier, Movement as ProgramMovement};
+use crate::movement::{HostCopier, IterationLaunches, Movement as ProgramMovement};
 use crate::placement::TouchOrder;
 use crate::run::RunSpec;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ const SECOND: Ps = Ps::from_ns(1_000_000_000);
 /// A schedule, with notes for the record.
 pub(crate) struct ScheduleWithNotes {
     pub(crate) schedule: Arc<Schedule>,
-    /// The last command in the first iteration, for a program that is cut over GPUs and has several iterations.
-    pub(crate) first_iteration: Option<usize>,
+    /// The launches of the iterations, for a program that is cut over GPUs and has several.
+    pub(crate) iterations: Option<IterationLaunches>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -35,12 +35,12 @@ pub(crate) fn scheduled(
     let is_cut =
         machine.topology.modules_per_gpu == 1 && program.kernels().iter().any(|kernel| !kernel.parts.is_empty());
     if !is_cut && !needs_walk(sharing.movement) {
-        return Ok(ScheduleWithNotes { schedule: Arc::default(), first_iteration: None, notes: Vec::new() });
+        return Ok(ScheduleWithNotes { schedule: Arc::default(), iterations: None, notes: Vec::new() });
     }
     let of_host = HostCopier { program, pages, host: ModuleId(modules) };
     let order = TouchOrder::of(machine, &spec.design, program);
     let moved = ProgramMovement::find(program, spec.design.scheduling.cut(machine), order)?;
-    let first_iteration = if is_cut { moved.first_iteration(program) } else { None };
+    let iterations = if is_cut { moved.first_iteration(program) } else { None };
     let (schedule, notes) = match sharing.movement {
         Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),
         Movement::Copies { copied: copied @ (CopyContents::Hull | CopyContents::Needed), overlap } => {
@@ -62,7 +62,7 @@ pub(crate) fn scheduled(
             ..
         } => (Schedule::default(), Vec::new()),
     };
-    Ok(ScheduleWithNotes { schedule: Arc::new(schedule), first_iteration, notes })
+    Ok(ScheduleWithNotes { schedule: Arc::new(schedule), iterations, notes })
 }
 
 /// True if the actions around commands depend on the kernels' accesses.

@@ -120,11 +120,13 @@ fn moved(run: &RunRecord) -> Vec<(&'static str, String)> {
             format!("{} calls, {}, {} exposed", count(copies.calls), bytes(copies.bytes), seconds(copies.exposed_s));
         lines.push(("copies", text));
     }
-    if let Some(IterationRecord { launches, of, first_s, steady_s }) = run.iteration {
+    if let Some(IterationRecord { launches, of, later, first_s, steady_s, last_s }) = run.iteration {
         let text = format!(
-            "the first one, {launches} of {of} launches, took {}, the others {}",
+            "the first one, {launches} of {of} launches, took {}, the others {}, the last of {} complete ones {}",
             seconds(first_s),
-            seconds(steady_s)
+            seconds(steady_s),
+            count((1 + later).into()),
+            seconds(last_s)
         );
         lines.push(("iterations", text));
     }

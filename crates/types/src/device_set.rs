@@ -138,6 +138,13 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
         DeviceSet { words: std::array::from_fn(|word| of(self.words[word], other.words[word])), of: PhantomData }
     }
 
+    /// True if the set contains more than one device.
+    #[inline]
+    pub fn are_several(self) -> bool {
+        let mut filled = self.words.iter().filter(|word| **word != 0);
+        filled.next().is_some_and(|word| !word.is_power_of_two()) || filled.next().is_some()
+    }
+
     /// Number of devices in this set.
     #[inline]
     pub fn count(self) -> u32 {
@@ -321,6 +328,7 @@ mod tests {
             prop_assert_eq!(modules(own.difference(set(&other))), one.difference(&other).copied().collect::<BTreeSet<u8>>());
             prop_assert_eq!(modules(own.intersection(set(&other))), one.intersection(&other).copied().collect::<BTreeSet<u8>>());
             prop_assert_eq!(own.count() as usize, one.len());
+            prop_assert_eq!(own.are_several(), one.len() > 1);
             prop_assert_eq!(own.is_empty(), one.is_empty());
             prop_assert_eq!(own.contains(module), one.contains(&number));
             prop_assert_eq!(own.before(module) as usize, one.range(..number).count());

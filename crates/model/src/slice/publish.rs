@@ -40,12 +40,13 @@ impl<D: Contents> SliceRequest<D> {
         }
         let (subscribers, publisher) = (self.subscribers(here)?, here.uncore.publisher.as_ref()?);
         let (line, request) = (self.body.line, &self.body.request);
-        let before = publisher.rules.before(subscribers, here.config.module, request, &publisher.publishing(line));
-        Some(match request {
-            _ if before == QueueDecision::Waits => false,
+        let has_room = match request {
             Request::Write { .. } | Request::Read { .. } => publisher.queue.has_room(line),
             Request::Atomic { .. } => here.uncore.drains.has_room(false),
-        })
+        };
+        // Many stores wait for room: the rules are asked only where there is some.
+        let before = || publisher.rules.before(subscribers, here.config.module, request, &publisher.publishing(line));
+        Some(has_room && before() != QueueDecision::Waits)
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) use copies::array_lines;
 pub use exchange::ArrayTraffic;
 pub(crate) use host_copies::HostCopier;
 pub use matrix::{ArraySharing, Flow, PageKind, PageKinds};
+pub use profile::IterationLaunches;
 
 use crate::placement::{FirstTouch, TouchOrder};
 use crate::survey::{Reader, SurveyedLaunch, Touch, accesses, survey};

@@ -12,6 +12,15 @@ use std::hash::{Hash, Hasher};
 use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::{Command, Program};
 
+/// The launches of a program's iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IterationLaunches {
+    /// Launches of the first iteration and before it.
+    pub first: usize,
+    /// Launches of each further iteration.
+    pub each: usize,
+}
+
 /// Position and length of a program's repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Period {
@@ -22,9 +31,11 @@ struct Period {
 }
 
 impl Movement {
-    /// The last command in the first iteration, with all commands before it; `None` if nothing repeats.
-    pub fn first_iteration(&self, program: &dyn Program) -> Option<usize> {
-        self.iterations(program, 1)
+    /// The launches of the first iteration, with all launches before it, and the launches per iteration; `None` if nothing
+    /// repeats.
+    pub fn first_iteration(&self, program: &dyn Program) -> Option<IterationLaunches> {
+        let Period { before, length } = period(&self.launch_hashes(program))?;
+        Some(IterationLaunches { first: before + length, each: length })
     }
 
     /// The last command in the first `count` iterations, including all commands before the first iteration; `None` if
