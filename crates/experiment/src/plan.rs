@@ -79,7 +79,7 @@ pub(crate) struct PlannedWorkload {
     pub(crate) reason: String,
     /// Relative difference between its speed-ups at this scale and at larger scales; `None` if not measured.
     pub(crate) error: Option<f64>,
-    /// Iterations of the program as published.
+    /// Number of iterations in the published program.
     pub(crate) iterations: Option<PublishedIterations>,
 }
 

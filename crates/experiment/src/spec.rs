@@ -221,12 +221,12 @@ pub struct SuiteWorkload {
     /// Reason for the scale and the parameters, shown in reports.
     #[serde(default)]
     pub reason: String,
-    /// Iterations of the program as published, for metrics that extrapolate. Absent if its iterations differ.
+    /// Number of iterations in the published program, for metrics that extrapolate. Absent if iterations differ.
     #[serde(default)]
     pub iterations: Option<PublishedIterations>,
 }
 
-/// Iterations of a program as published.
+/// Number of iterations in a published program.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -254,7 +254,7 @@ fn random_reads_open_rows_no_faster_than_four_in_their_window() {
     assert!(last.0 > bound.0 * 99 / 100 && last.0 < bound.0 * 11 / 10, "{last}, bound {bound}");
 }
 
-/// Four activations in 20 ns limit random reads of a channel of GDDR5: 64 bytes of the 192 that its pins carry in 5 ns.
+/// Four activations in 20 ns limit random reads of a channel of GDDR5 to 64 bytes in 5 ns. The pins carry 192 bytes then.
 #[test]
 fn random_bursts_of_gddr5_take_a_third_of_the_pins() {
     let machine = tombolo_machine::machine("umh-4-pcie").unwrap().check().unwrap();

@@ -68,7 +68,7 @@ impl<N: Nodes, D: Contents> Home<N, D> {
         if N::is_busy(&kept.slot) { None } else { kept.waiting.pop_front() }
     }
 
-    /// Ends a block's transaction: its waiting requests are ready, behind those of other blocks.
+    /// Ends a block's transaction. The block's waiting requests run after the requests of all blocks that are ready.
     fn end_transaction(&mut self, block: Block) {
         self.in_flight -= 1;
         if !self.block(block).waiting.is_empty() {
