@@ -40,7 +40,7 @@ pub(crate) fn scheduled(
     let of_host = HostCopier { program, pages, host: ModuleId(modules) };
     let order = TouchOrder::of(machine, &spec.design, program);
     let moved = ProgramMovement::find(program, spec.design.scheduling.cut(machine), order)?;
-    let iterations = if is_cut { moved.first_iteration(program) } else { None };
+    let iterations = if is_cut { moved.iterations(program) } else { None };
     let (schedule, notes) = match sharing.movement {
         Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),
         Movement::Copies { copied: copied @ (CopyContents::Hull | CopyContents::Needed), overlap } => {
@@ -51,7 +51,7 @@ pub(crate) fn scheduled(
         Movement::HostCopies(HostCopies::Everything) => of_host.everything(),
         Movement::LatestWriter => (moved.latest_writers(program).0, Vec::new()),
         Movement::Published { subscriptions: Subscriptions::Automatic, profiled } => {
-            tracked(program, moved.iterations(program, profiled))
+            tracked(program, moved.end_of_iterations(program, profiled))
         }
         Movement::Placed
         | Movement::Faults

@@ -12,40 +12,36 @@ use std::hash::{Hash, Hasher};
 use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::{Command, Program};
 
-/// The launches of a program's iterations.
+/// Position and length of a program's iterations, in launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IterationLaunches {
-    /// Launches of the first iteration and before it.
-    pub first: usize,
-    /// Launches of each further iteration.
+    /// Launches before the first iteration.
+    pub before: usize,
+    /// Launches per iteration.
     pub each: usize,
 }
 
-/// Position and length of a program's repetition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Period {
-    /// Launches before the first iteration.
-    before: usize,
-    /// Launches per iteration.
-    length: usize,
+impl IterationLaunches {
+    /// Launches of the first iteration and before it.
+    pub fn first(self) -> usize {
+        self.before + self.each
+    }
 }
 
 impl Movement {
-    /// The launches of the first iteration, with all launches before it, and the launches per iteration; `None` if nothing
-    /// repeats.
-    pub fn first_iteration(&self, program: &dyn Program) -> Option<IterationLaunches> {
-        let Period { before, length } = period(&self.launch_hashes(program))?;
-        Some(IterationLaunches { first: before + length, each: length })
+    /// The iterations of `program`; `None` if nothing repeats.
+    pub fn iterations(&self, program: &dyn Program) -> Option<IterationLaunches> {
+        iterations(&self.launch_hashes(program))
     }
 
     /// The last command in the first `count` iterations, including all commands before the first iteration; `None` if
     /// no launches follow.
-    pub fn iterations(&self, program: &dyn Program, count: u32) -> Option<usize> {
+    pub fn end_of_iterations(&self, program: &dyn Program, count: u32) -> Option<usize> {
         let commands = program.commands().iter().enumerate();
         let launches: Vec<usize> =
             commands.filter(|(_, command)| matches!(command, Command::Launch { .. })).map(|(index, _)| index).collect();
-        let Period { before, length } = period(&self.launch_hashes(program))?;
-        let launched = before + length * count as usize;
+        let IterationLaunches { before, each } = self.iterations(program)?;
+        let launched = before + each * count as usize;
         (launched < launches.len()).then(|| launches[launched - 1])
     }
 
@@ -86,10 +82,10 @@ impl Movement {
 }
 
 /// The shortest sequence that repeats over at least half of `launch_hashes`; among several, the sequence with the earliest end.
-fn period(launch_hashes: &[u64]) -> Option<Period> {
-    let mut best: Option<Period> = None;
+fn iterations(launch_hashes: &[u64]) -> Option<IterationLaunches> {
+    let mut best: Option<IterationLaunches> = None;
     for length in 1..=launch_hashes.len() / 2 {
-        if best.is_some_and(|best| length >= best.before + best.length) {
+        if best.is_some_and(|best| length >= best.first()) {
             break;
         }
         let mut start = 0;
@@ -99,9 +95,8 @@ fn period(launch_hashes: &[u64]) -> Option<Period> {
             }
             let repeats = index - start;
             if repeats >= length && 2 * (repeats + length) >= launch_hashes.len() {
-                let found = Period { before: start, length };
-                let ends = |period: Period| period.before + period.length;
-                best = Some(best.filter(|best| ends(*best) <= ends(found)).unwrap_or(found));
+                let found = IterationLaunches { before: start, each: length };
+                best = Some(best.filter(|best| best.first() <= found.first()).unwrap_or(found));
                 break;
             }
             start = index + 1;
@@ -116,7 +111,7 @@ mod tests {
 
     fn found(launch_hashes: &str) -> Option<(usize, usize)> {
         let launch_hashes: Vec<u64> = launch_hashes.bytes().map(u64::from).collect();
-        period(&launch_hashes).map(|Period { before, length }| (before, length))
+        iterations(&launch_hashes).map(|IterationLaunches { before, each }| (before, each))
     }
 
     #[test]
