@@ -181,6 +181,12 @@ choice! {
         /// For each array, all bytes between the first and the last byte written by the GPU, to every other GPU.
         /// Source: GPS, section 6.
         Hull = "hull",
+        /// The pages written by the GPU among those that another GPU accesses at any time in the program, to every other
+        /// GPU. Source: GPS, sections 6 and 7.2: all shared data is sent once; Figure 9, shared application pages.
+        SharedPages = "shared-pages",
+        /// The lines written by the GPU in these pages, to every other GPU: two ranges in an array share a call as for
+        /// `needed`. Source: assumed; GPS does not state the grain of a copy.
+        SharedLines = "shared-lines",
         /// The bytes that other GPUs read before the next write, as sent by a programmer who knows the halos: two
         /// ranges in an array share a call if carrying the gap between them takes less time than a call.
         Needed = "needed",
@@ -389,9 +395,11 @@ impl Placement {
             Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) | Placement::PublishedPages(_) => {
                 (Promise::Ptx, "")
             }
-            Placement::Duplicated(Duplicated { copied: CopyContents::Hull | CopyContents::Needed, .. }) => {
-                (Promise::KernelBoundary, "copies bring what others have written behind a kernel alone")
-            }
+            Placement::Duplicated(Duplicated {
+                copied:
+                    CopyContents::Hull | CopyContents::SharedPages | CopyContents::SharedLines | CopyContents::Needed,
+                ..
+            }) => (Promise::KernelBoundary, "copies bring what others have written behind a kernel alone"),
             Placement::Duplicated(Duplicated { copied: CopyContents::Nothing, .. }) => {
                 (Promise::Nothing, "nobody gets what others have written")
             }

@@ -41,6 +41,7 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "remote-demand-loads",
     "memcpy",
     "memcpy-needed",
+    "memcpy-shared",
     "infinite-bandwidth",
     "gps",
     "gps-all-to-all",

@@ -43,7 +43,7 @@ pub(crate) fn scheduled(
     let iterations = if is_cut { moved.iterations(program) } else { None };
     let (schedule, notes) = match sharing.movement {
         Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),
-        Movement::Copies { copied: copied @ (CopyContents::Hull | CopyContents::Needed), overlap } => {
+        Movement::Copies { copied, overlap } if copied != CopyContents::Nothing => {
             let (schedule, notes) = moved.with_joining_distance(lines_of_a_call(machine)).copies(program, copied);
             (Schedule { overlaps: overlap, ..schedule }, notes)
         }
@@ -56,7 +56,7 @@ pub(crate) fn scheduled(
         Movement::Placed
         | Movement::Faults
         | Movement::Hints { prefetch: false }
-        | Movement::Copies { copied: CopyContents::Nothing, .. }
+        | Movement::Copies { .. }
         | Movement::Published {
             subscriptions: Subscriptions::All | Subscriptions::OnRead | Subscriptions::Manual,
             ..

@@ -4,6 +4,8 @@
 //! | copied | ranges for a sender and a target, one call each |
 //! | --- | --- |
 //! | [`CopyContents::Hull`] | in each array, from the first to the last line that the sender wrote in the kernel |
+//! | [`CopyContents::SharedPages`] | the pages that the sender wrote in the kernel, of those that several modules access in the program; one call for each run of pages in an array |
+//! | [`CopyContents::SharedLines`] | the lines that the sender wrote in the kernel, in the same pages; joined as for `Needed` |
 //! | [`CopyContents::Needed`] | ranges that the target reads later, before any user writes these bytes again; two ranges in one array or run are joined if carrying the gap takes less time than a call ([`Movement::with_joining_distance`]) |
 //!
 //! For lines outside every array, runs of pages are treated like arrays. A sender serves all targets in turn, starting
@@ -11,15 +13,16 @@
 //! its writer: at the program's end, one copy suffices.
 
 use super::needed::NeededBytes;
-use super::{ModuleMovement, Movement, bytes};
+use super::{ModuleMovement, Movement, bytes, pages_of};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::placement::CopyContents;
 use tombolo_model::schedule::{CommandTasks, PeerCopy, Schedule};
 use tombolo_protocol::elision::{LineRange, LineSet};
-use tombolo_types::ModuleId;
 use tombolo_types::stream::{Command, Program};
+use tombolo_types::{Line, ModuleId};
 
 impl Movement {
     /// Builds the copies after each launch in `program`, with notes for the record.
@@ -27,32 +30,47 @@ impl Movement {
         let arrays = array_lines(program);
         let mut made = CopyList::default();
         let around = match copied {
-            CopyContents::Hull => self.hull_copies(program, &arrays, &mut made),
+            CopyContents::Hull => self.copies_of_written(program, &mut made, |module| {
+                self.hulls(module, &arrays).into_iter().map(|(_, lines)| lines).collect()
+            }),
+            CopyContents::SharedPages => {
+                let shared = self.lines_of_shared_pages();
+                self.copies_of_written(program, &mut made, |module| self.written_pages(module, &shared, &arrays))
+            }
+            CopyContents::SharedLines => {
+                let shared = self.lines_of_shared_pages();
+                self.copies_of_written(program, &mut made, |module| {
+                    self.joined(&module.written.lines.intersection(&shared), &arrays)
+                })
+            }
             CopyContents::Needed => self.needed_copies(program, &arrays, &mut made),
             CopyContents::Nothing => return (Schedule::default(), Vec::new()),
         };
         let mut notes = match copied {
             CopyContents::Hull => self.hull_notes(program, &arrays),
-            CopyContents::Needed | CopyContents::Nothing => Vec::new(),
+            CopyContents::SharedPages | CopyContents::SharedLines | CopyContents::Needed | CopyContents::Nothing => {
+                Vec::new()
+            }
         };
         notes.extend(self.race_notes(program, &arrays));
         notes.extend(host_note(program));
         (Schedule { tasks: around, copies: made.copies, overlaps: false }, notes)
     }
 
-    fn hull_copies(
+    /// The calls after each launch if every target gets the same ranges: `ranges` returns them for a sender's accesses in
+    /// one kernel.
+    fn copies_of_written(
         &self,
         program: &dyn Program,
-        arrays: &[Option<LineRange>],
         made: &mut CopyList,
+        ranges: impl Fn(&ModuleMovement) -> Vec<LineRange>,
     ) -> Vec<CommandTasks> {
         let mut calls: Vec<Option<Vec<u32>>> = vec![None; self.kernels.len()];
         let mut behind = |kernel: u32| {
             let calls = calls[kernel as usize].get_or_insert_with(|| {
                 let modules = self.kernel(kernel);
-                let hulls: Vec<_> = modules.iter().map(|module| self.hulls(module, arrays)).collect();
-                let lines = |from: usize, _: usize| hulls[from].iter().map(|(_, lines)| *lines).collect();
-                made.calls(kernel, modules, lines)
+                let ranges: Vec<_> = modules.iter().map(&ranges).collect();
+                made.calls(kernel, modules, |from, _| ranges[from].clone())
             });
             CommandTasks { copies: calls.clone(), ..CommandTasks::default() }
         };
@@ -61,6 +79,43 @@ impl Movement {
             Command::Copy { .. } | Command::Host { .. } | Command::Barrier => CommandTasks::default(),
         });
         around.collect()
+    }
+
+    /// All lines of the pages that at least two modules access in the program.
+    fn lines_of_shared_pages(&self) -> LineSet {
+        let (read, written) = self.unions();
+        let mut seen = LineSet::default();
+        let mut shared = LineSet::default();
+        for (read, written) in read.iter().zip(&written) {
+            let accessed = read.ranges().iter().chain(written.lines.ranges()).copied().collect();
+            let pages = self.whole_pages(&accessed);
+            shared.add(&pages.intersection(&seen));
+            seen.add(&pages);
+        }
+        shared
+    }
+
+    /// All lines of the pages that hold any of `lines`.
+    fn whole_pages(&self, lines: &LineSet) -> LineSet {
+        let first = |page: u64| Line(page * self.lines_per_page);
+        let of = |pages: Range<u64>| LineRange::new(first(pages.start), first(pages.end));
+        pages_of(lines, self.lines_per_page).into_iter().map(of).collect()
+    }
+
+    /// The pages among those of `shared` in which a module writes in one kernel: each array's part of them, then the
+    /// pages outside every array.
+    fn written_pages(&self, module: &ModuleMovement, shared: &LineSet, arrays: &[Option<LineRange>]) -> Vec<LineRange> {
+        let written = module.written.lines.intersection(shared);
+        let mut parts = Vec::new();
+        for lines in arrays.iter().flatten() {
+            let lines = (*lines).into();
+            let pages = self.whole_pages(&written.intersection(&lines));
+            parts.extend_from_slice(pages.intersection(&lines).ranges());
+        }
+        let named: LineSet = arrays.iter().flatten().copied().collect();
+        let elsewhere = self.whole_pages(&written.without(&named)).without(&named);
+        parts.extend_from_slice(elsewhere.ranges());
+        parts
     }
 
     fn needed_copies(

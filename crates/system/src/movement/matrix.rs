@@ -135,7 +135,7 @@ impl Movement {
     }
 
     /// Lines read and bytes written in the whole program, indexed by module.
-    fn unions(&self) -> (Vec<LineSet>, Vec<WrittenBytes>) {
+    pub(super) fn unions(&self) -> (Vec<LineSet>, Vec<WrittenBytes>) {
         let modules = self.kernels.iter().map(Vec::len).max().unwrap_or_default();
         let of_module = |module: usize| {
             let kernels = || self.kernels.iter().filter_map(move |kernel| kernel.get(module));

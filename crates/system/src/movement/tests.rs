@@ -69,6 +69,35 @@ fn only_halos_are_needed_and_nothing_behind_the_last_reader() {
 }
 
 #[test]
+fn pages_of_one_module_alone_are_not_shared_and_shared_ones_are_sent_whole_or_by_lines() {
+    // Pages of 8 lines. Both modules read page 1; each writes its own page, and a line of page 1.
+    let kernel = vec![
+        CtaBuilder::new().warp(|w| _ = w.write([0, 9])).warp(|w| _ = w.read([15])),
+        CtaBuilder::new().warp(|w| _ = w.write([20, 11])).warp(|w| _ = w.read([8])),
+    ];
+    let program = |arrays: &[_]| DirectedProgram::with_arrays(vec![kernel.clone()], arrays);
+    let sent = |arrays: &[_], copied| {
+        let program = program(arrays);
+        calls(&find(&program, 2).copies(&*program, copied).0, 0)
+    };
+    let one = [("a", 0..24)];
+    assert_eq!(sent(&one, CopyContents::SharedPages), [(0, 1, 8, 16), (1, 0, 8, 16)], "neither page 0 nor page 2");
+    assert_eq!(sent(&one, CopyContents::SharedLines), [(0, 1, 9, 10), (1, 0, 11, 12)]);
+    let parts = [("a", 0..10), ("b", 10..24)];
+    assert_eq!(sent(&parts, CopyContents::SharedPages), [(0, 1, 8, 10), (1, 0, 10, 16)], "an array's part of the page");
+    assert_eq!(sent(&[], CopyContents::SharedPages), [(0, 1, 8, 16), (1, 0, 8, 16)], "pages outside every array");
+}
+
+#[test]
+fn a_stencil_shares_the_pages_at_its_borders() {
+    let program = stencil().with_launch_order(&[0, 1]);
+    let (schedule, _) = find(&program, 4).copies(&*program, CopyContents::SharedPages);
+    // Pages of 8 lines: of the first and the last module's two, one lies at a border.
+    assert_eq!(calls(&schedule, 0)[..4], [(0, 1, 72, 80), (0, 2, 72, 80), (0, 3, 72, 80), (1, 2, 80, 96)]);
+    assert_eq!(carried(&schedule), 2 * 3 * (8 + 16 + 16 + 8), "both launches, three targets");
+}
+
+#[test]
 fn what_is_written_again_before_it_is_read_is_not_needed_but_what_another_part_holds_is() {
     let store = |mask| CtaBuilder::new().warp(|w| _ = w.store([0], Mask(mask), Order::WEAK));
     let idle = || cta(0..0, 0..0);

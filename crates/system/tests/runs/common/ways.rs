@@ -9,7 +9,7 @@ use tombolo_types::stream::Program;
 pub type SharingPolicy = (&'static str, &'static [&'static str]);
 
 /// Designs that promise the memory model, or at least visibility at kernel boundaries.
-pub const SHARING_POLICIES: [SharingPolicy; 8] = [
+pub const SHARING_POLICIES: [SharingPolicy; 10] = [
     ("unified-memory", &[]),
     ("unified-memory", &["placement.read_mostly=true"]),
     ("unified-memory", &["placement.pinning=true"]),
@@ -17,6 +17,8 @@ pub const SHARING_POLICIES: [SharingPolicy; 8] = [
     ("memcpy", &[]),
     ("memcpy", &["placement.overlap=true"]),
     ("memcpy-needed", &[]),
+    ("memcpy-shared", &[]),
+    ("memcpy-shared", &["placement.copied=shared-lines"]),
     ("gps", &[]),
 ];
 
