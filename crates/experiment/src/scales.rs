@@ -2,7 +2,14 @@
 //!
 //! A workload runs at its smallest scale, then at twice this scale, and continues to double. The search ends when no
 //! design's speed-up differs between two scales by more than a bound. Only the size of differences decides, never the
-//! ranking between designs.
+//! ranking between designs. The baseline may be a design on another machine, for example on one socket, which is scaled
+//! alike.
+//!
+//! Two ratios must moreover stay within [`MOST_OFF`] of their values at scale 1, since all capacities scale by the factor
+//! itself:
+//! - footprint over capacity, known without a run: an array may keep its size, or scale by the root;
+//! - active set over capacity: the lines that a module accesses in one kernel at most, for example a wavefront. Its growth
+//!   between two scales is continued to scale 1.
 
 use crate::campaign::{Results, Watcher, run_points};
 use crate::error::{PointError, SpecError, StoreError};
@@ -10,13 +17,15 @@ use crate::plan;
 use crate::point::Point;
 use crate::point_result::{Pass, PointResult};
 use crate::store::Store;
-use crate::workload::WorkloadChoice;
+use crate::workload::{Target, WorkloadChoice};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::{ConfigError, MachineConfig, MachineScale};
 use tombolo_system::TimeChoice;
+use tombolo_system::movement::Movement;
+use tombolo_system::placement::TouchOrder;
 
 /// Parameters of a scale search.
 pub struct ScaleSearch<'a> {
@@ -24,8 +33,8 @@ pub struct ScaleSearch<'a> {
     pub machine: &'a MachineConfig,
     /// Designs to compare.
     pub designs: &'a [Arc<DesignConfig>],
-    /// Index of the baseline design for speed-ups.
-    pub baseline: usize,
+    /// Baseline for speed-ups.
+    pub baseline: Baseline<'a>,
     /// Run time to compare.
     pub time: TimeChoice,
     /// Largest relative difference between agreeing speed-ups.
@@ -37,6 +46,18 @@ pub struct ScaleSearch<'a> {
     /// Maximum number of threads.
     pub threads: usize,
 }
+
+/// The run whose time a speed-up divides.
+pub enum Baseline<'a> {
+    /// The design with this index, on the same machine.
+    Listed(usize),
+    /// A design on another machine at scale 1.
+    Other(&'a MachineConfig, Arc<DesignConfig>),
+}
+
+/// Largest factor between a ratio to capacity at the chosen scale and at scale 1. Source: assumed, the reading of the papers'
+/// suites.
+pub const MOST_OFF: f64 = 2.0;
 
 /// A workload in need of a scale.
 #[derive(Clone)]
@@ -60,6 +81,21 @@ pub struct ScaleTrial {
     pub seconds: f64,
     /// Difference from the next larger scale tried, if any.
     pub difference: Option<SpeedUpDifference>,
+    /// Footprint over capacity, relative to scale 1. 1 for a trace.
+    pub footprint: f64,
+    /// Most lines that a module accesses in one kernel.
+    pub active_lines: u64,
+    /// Active set over capacity, relative to scale 1, if a larger scale was tried: its growth up to that scale is continued.
+    pub active_set: Option<f64>,
+}
+
+/// A scale at which nothing was run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RefusedScale {
+    /// The scale.
+    pub scale: String,
+    /// Footprint over capacity, relative to scale 1.
+    pub footprint: f64,
 }
 
 /// Difference between the speed-ups at a scale and at the next larger scale.
@@ -99,6 +135,8 @@ pub struct ScaleOutcome {
     pub ended: StopReason,
     /// All scales tried, smallest first.
     pub tried: Vec<ScaleTrial>,
+    /// Smaller scales at which footprint over capacity is off by more than [`MOST_OFF`].
+    pub refused: Vec<RefusedScale>,
 }
 
 /// Reason for a failed search.
@@ -146,15 +184,24 @@ impl ScaleSearch<'_> {
         watcher: &dyn Watcher,
     ) -> Result<ScaleOutcome, ScalesError> {
         let store = Store::open(folder)?;
-        let mut tried: Vec<ScaleTrial> = Vec::new();
-        let mut next = Some(wanted.least.with_whole_sms([self.machine.topology.sms_per_module]));
-        let mut ended = StopReason::Whole;
+        let (mut tried, mut refused): (Vec<ScaleTrial>, Vec<RefusedScale>) = (Vec::new(), Vec::new());
+        let sms = [Some(self.machine), self.other().map(|(machine, _)| machine)].into_iter().flatten();
+        let mut next = Some(wanted.least.with_whole_sms(sms.map(|machine| machine.topology.sms_per_module)));
+        let (mut before, mut ended) = (None, StopReason::Whole);
         while let Some(scale) = next {
-            let one = self.at(wanted, scale, &store, watcher)?;
-            if let Some(last) = tried.last_mut() {
+            let footprint = self.footprint(wanted, scale)?;
+            if is_off(footprint) {
+                refused.push(RefusedScale { scale: scale.to_string(), footprint });
+                next = twice(scale);
+                continue;
+            }
+            let one = self.at(wanted, scale, footprint, &store, watcher)?;
+            if let Some((last, from)) = tried.last_mut().zip(before) {
                 last.difference = Some(self.difference(last, &one));
+                last.active_set = Some(continued(fraction(from), last.active_lines, fraction(scale), one.active_lines));
             }
             tried.push(one);
+            before = Some(scale);
             if is_alike(&tried, self.within) {
                 ended = StopReason::Alike;
                 break;
@@ -164,34 +211,68 @@ impl ScaleSearch<'_> {
                 (next, ended) = (None, StopReason::Long);
             }
         }
-        Ok(found(&wanted.label, tried, ended, self.limit_s))
+        Ok(found(&wanted.label, tried, refused, ended, self.limit_s))
+    }
+
+    /// The machine and the design of a baseline on another machine.
+    fn other(&self) -> Option<(&MachineConfig, &Arc<DesignConfig>)> {
+        match &self.baseline {
+            Baseline::Listed(_) => None,
+            Baseline::Other(machine, design) => Some((machine, design)),
+        }
+    }
+
+    /// Footprint over capacity at `scale`, relative to scale 1. 1 for a trace, whose footprint is not known.
+    fn footprint(&self, wanted: &ScaleRequest, scale: MachineScale) -> Result<f64, ScalesError> {
+        let bytes = |scale: MachineScale| {
+            let arrays =
+                wanted.workload.arrays(Target::new(self.machine, scale).scale(), self.machine.topology.gpus)?;
+            Ok::<_, PointError>(arrays.iter().map(|(array, _)| array.bytes).sum::<u64>() as f64)
+        };
+        let (here, whole) = (bytes(scale)?, bytes(MachineScale::FULL)?);
+        Ok(if whole > 0.0 { here / (whole * fraction(scale)) } else { 1.0 })
     }
 
     fn at(
         &self,
         wanted: &ScaleRequest,
         scale: MachineScale,
+        footprint: f64,
         store: &Store,
         watcher: &dyn Watcher,
     ) -> Result<ScaleTrial, ScalesError> {
         let machine = Arc::new(self.machine.scaled(scale)?);
-        let point = |design: &Arc<DesignConfig>| {
-            let (machine, workload) = (Arc::clone(&machine), Arc::clone(&wanted.workload));
+        let point = |machine: &Arc<MachineConfig>, design: &Arc<DesignConfig>| {
+            let (machine, workload) = (Arc::clone(machine), Arc::clone(&wanted.workload));
             Point::new(machine, Arc::clone(design), workload, Pass::Simulation, Vec::new())
         };
-        let points = self.designs.iter().map(point).collect::<Result<Vec<_>, _>>()?;
+        let mut points = self.designs.iter().map(|design| point(&machine, design)).collect::<Result<Vec<_>, _>>()?;
+        if let Some((other, design)) = self.other() {
+            points.push(point(&Arc::new(other.scaled(scale)?), design)?);
+        }
         let results = run_points(&points, Some(store), self.threads, watcher)?;
         let refuse =
             |reason: String| ScalesError::Run { workload: wanted.label.clone(), scale: scale.to_string(), reason };
         let times = points.iter().map(|point| self.time(point, &results)).collect::<Result<Vec<_>, _>>();
-        let times = times.map_err(refuse)?;
+        let times = times.map_err(&refuse)?;
+        let base = match self.baseline {
+            Baseline::Listed(index) => times[index],
+            Baseline::Other(..) => times[self.designs.len()],
+        };
+        let program = wanted.workload.record(Target::of(&machine), self.threads)?.program;
+        let order = TouchOrder::of(&machine, &self.designs[0], &*program);
+        let moved = Movement::find(&*program, self.designs[0].scheduling.cut(&machine), order);
+        let active_lines = moved.map_err(|error| refuse(error.to_string()))?.active_lines();
         let known = store.costs();
         let seconds = points.iter().filter_map(|point| known.get(&point.run())).copied();
         Ok(ScaleTrial {
             scale: scale.to_string(),
-            speedups: times.iter().map(|time| times[self.baseline] / time).collect(),
+            speedups: times[..self.designs.len()].iter().map(|time| base / time).collect(),
             seconds: seconds.fold(0.0, f64::max),
             difference: None,
+            footprint,
+            active_lines,
+            active_set: None,
         })
     }
 
@@ -224,10 +305,27 @@ fn twice(scale: MachineScale) -> Option<MachineScale> {
         .then(|| MachineScale::new(2 * scale.numerator(), scale.denominator()).unwrap_or(MachineScale::FULL))
 }
 
-/// True if the last two scales agree.
+/// The scale as a number.
+fn fraction(scale: MachineScale) -> f64 {
+    scale.numerator() as f64 / scale.denominator() as f64
+}
+
+/// True if a ratio to capacity is too far from its value at scale 1.
+fn is_off(ratio: f64) -> bool {
+    ratio.max(1.0 / ratio) > MOST_OFF
+}
+
+/// Active set over capacity at `scale`, relative to scale 1, if it grows on as from `lines` to `lines_at_larger` lines.
+fn continued(scale: f64, lines: u64, larger: f64, lines_at_larger: u64) -> f64 {
+    let growth = (lines_at_larger.max(1) as f64 / lines.max(1) as f64).ln() / (larger / scale).ln();
+    scale.powf(growth - 1.0)
+}
+
+/// True if the last two scales agree, and the smaller of them has an active set as at scale 1.
 fn is_alike(tried: &[ScaleTrial], within: f64) -> bool {
-    let before = tried.len().checked_sub(2).and_then(|at| tried[at].difference.as_ref());
-    before.is_some_and(|difference| difference.share <= within)
+    let Some(before) = tried.len().checked_sub(2).map(|at| &tried[at]) else { return false };
+    let agrees = before.difference.as_ref().is_some_and(|difference| difference.share <= within);
+    agrees && !before.active_set.is_some_and(is_off)
 }
 
 /// Estimates the seconds for the longest run at the next larger scale. Growth continues at the rate between the last
@@ -241,7 +339,13 @@ fn expected(tried: &[ScaleTrial]) -> f64 {
 
 /// Summarises the scales in `tried`. If runs at the desired scale exceed `limit_s`, the largest scale below with runs
 /// inside the limit is chosen, or the smallest scale if none qualifies.
-fn found(workload: &str, tried: Vec<ScaleTrial>, ended: StopReason, limit_s: f64) -> ScaleOutcome {
+fn found(
+    workload: &str,
+    tried: Vec<ScaleTrial>,
+    refused: Vec<RefusedScale>,
+    ended: StopReason,
+    limit_s: f64,
+) -> ScaleOutcome {
     let wanted = match ended {
         StopReason::Alike => tried.len() - 2,
         StopReason::Whole | StopReason::Long => tried.len() - 1,
@@ -254,7 +358,7 @@ fn found(workload: &str, tried: Vec<ScaleTrial>, ended: StopReason, limit_s: f64
         StopReason::Whole => Some(0.0),
         StopReason::Alike | StopReason::Long => differs(chosen).or_else(|| chosen.checked_sub(1).and_then(differs)),
     };
-    ScaleOutcome { workload: workload.to_owned(), scale: tried[chosen].scale.clone(), error, ended, tried }
+    ScaleOutcome { workload: workload.to_owned(), scale: tried[chosen].scale.clone(), error, ended, tried, refused }
 }
 
 #[cfg(test)]
@@ -265,7 +369,15 @@ mod tests {
 
     fn tried(scale: &str, seconds: f64, share: Option<f64>) -> ScaleTrial {
         let difference = share.map(|share| SpeedUpDifference { share, design: "hmg".to_owned() });
-        ScaleTrial { scale: scale.to_owned(), speedups: Vec::new(), seconds, difference }
+        ScaleTrial {
+            scale: scale.to_owned(),
+            speedups: Vec::new(),
+            seconds,
+            difference,
+            footprint: 1.0,
+            active_lines: 1,
+            active_set: None,
+        }
     }
 
     #[test]
@@ -290,7 +402,7 @@ mod tests {
         let of = |shares: &[Option<f64>], ended| {
             let scales = ["1/8", "1/4", "1/2"];
             let all = scales.iter().zip(shares).map(|(scale, share)| tried(scale, 1.0, *share)).collect();
-            let found = found("mst", all, ended, 10.0);
+            let found = found("mst", all, Vec::new(), ended, 10.0);
             (found.scale, found.error)
         };
         assert!(is_alike(&[tried("1/8", 1.0, Some(0.04)), tried("1/4", 1.0, None)], 0.05));
@@ -299,20 +411,66 @@ mod tests {
         assert_eq!(of(&[Some(0.3), Some(0.02), None], StopReason::Alike), ("1/4".to_owned(), Some(0.02)));
         assert_eq!(of(&[Some(0.3), Some(0.2), None], StopReason::Long), ("1/2".to_owned(), Some(0.2)));
         let long = vec![tried("1/8", 5.0, Some(0.7)), tried("1/4", 17.0, None)];
-        let kept = found("bfs", long, StopReason::Long, 10.0);
+        let kept = found("bfs", long, Vec::new(), StopReason::Long, 10.0);
         assert_eq!((kept.scale.as_str(), kept.error), ("1/8", Some(0.7)), "a run at 1/4 takes longer than the limit");
         let compared = vec![tried("1/8", 5.0, Some(0.7)), tried("1/4", 17.0, Some(0.01)), tried("1/2", 40.0, None)];
-        let kept = found("bfs", compared, StopReason::Alike, 10.0);
+        let kept = found("bfs", compared, Vec::new(), StopReason::Alike, 10.0);
         assert_eq!(
             (kept.scale.as_str(), kept.error, kept.ended),
             ("1/8", Some(0.7), StopReason::Long),
             "1/4 only compares"
         );
         let whole = vec![tried("1/2", 5.0, Some(0.2)), tried("1", 17.0, None)];
-        assert_eq!(found("bfs", whole, StopReason::Whole, 10.0).error, Some(0.2), "1 only compares");
-        assert_eq!(found("bfs", vec![tried("1", 17.0, None)], StopReason::Whole, 10.0).error, Some(0.0));
+        assert_eq!(found("bfs", whole, Vec::new(), StopReason::Whole, 10.0).error, Some(0.2), "1 only compares");
+        assert_eq!(found("bfs", vec![tried("1", 17.0, None)], Vec::new(), StopReason::Whole, 10.0).error, Some(0.0));
         assert_eq!(of(&[None], StopReason::Long), ("1/8".to_owned(), None));
         assert_eq!(of(&[Some(0.3), Some(0.2), None], StopReason::Whole), ("1/2".to_owned(), Some(0.0)));
+    }
+
+    #[test]
+    fn an_active_set_that_grows_by_the_root_is_off_at_small_scales() {
+        let by_root = |scale: f64| continued(scale, 100, 2.0 * scale, 141);
+        assert!((by_root(1.0 / 4.0) - 2.0).abs() < 0.02, "a wavefront of half the length, for a quarter of the caches");
+        assert!((by_root(1.0 / 32.0) - 32.0_f64.sqrt()).abs() < 0.2);
+        assert!((continued(1.0 / 8.0, 50, 1.0 / 4.0, 100) - 1.0).abs() < 1e-12, "it grows as capacities do");
+        let same = |active_set| [ScaleTrial { active_set, ..tried("1/8", 1.0, Some(0.0)) }, tried("1/4", 1.0, None)];
+        assert!(is_alike(&same(Some(1.9)), 0.05) && is_alike(&same(Some(0.6)), 0.05));
+        assert!(!is_alike(&same(Some(2.1)), 0.05) && !is_alike(&same(Some(0.4)), 0.05), "alike, but not for scale 1");
+    }
+
+    #[test]
+    fn a_baseline_on_another_machine_is_scaled_alike_and_a_footprint_that_does_not_scale_is_refused() {
+        let of = |name| tombolo_machine::machine(name).expect("a preset").check().expect("it fits");
+        let design = |name| Arc::new(tombolo_design::design(name).expect("a preset").check().expect("it fits"));
+        let (machine, one) = (of("numa-4"), of("numa-1"));
+        let designs = [design("numa-memory-side"), design("numa-aware")];
+        let search = |baseline| ScaleSearch {
+            machine: &machine,
+            designs: &designs,
+            baseline,
+            time: TimeChoice::default(),
+            within: 1.0,
+            limit_s: 60.0,
+            compare_limit_s: 60.0,
+            threads: 1,
+        };
+        let (least, folder) = (MachineScale::new(1, 32).unwrap(), tempfile::tempdir().unwrap());
+        let ran = |baseline, word: &str| {
+            let wanted = ScaleRequest { label: "it".to_owned(), workload: Arc::new(only(word).unwrap()), least };
+            search(baseline).run(&wanted, folder.path(), &SilentWatcher).unwrap()
+        };
+        let triad = "triad,elements=1048576,iterations=1";
+        let here = ran(Baseline::Other(&machine, Arc::clone(&designs[0])), triad);
+        assert_eq!(here.tried, ran(Baseline::Listed(0), triad).tried, "the listed design, named");
+        let over_one = ran(Baseline::Other(&one, Arc::clone(&designs[0])), triad);
+        let speedup = over_one.tried[0].speedups[0];
+        assert!((2.0..=4.5).contains(&speedup), "four sockets over one: {speedup}");
+        assert!(over_one.refused.is_empty() && (over_one.tried[0].footprint - 1.0).abs() < 0.1);
+        // Both vectors keep their size: at 1/32 they are as large as two of the matrix's rows, of which one is left.
+        let fixed = ran(Baseline::Listed(0), "atax,rows=32,columns=2048");
+        let refused: Vec<&str> = fixed.refused.iter().map(|one| one.scale.as_str()).collect();
+        assert_eq!((refused, fixed.tried[0].scale.as_str()), (vec!["1/32"], "1/16"));
+        assert!(fixed.refused[0].footprint > MOST_OFF && fixed.tried[0].footprint < MOST_OFF);
     }
 
     #[test]
@@ -324,7 +482,7 @@ mod tests {
         let search = ScaleSearch {
             machine: &machine,
             designs: &designs,
-            baseline: 0,
+            baseline: Baseline::Listed(0),
             time: TimeChoice::default(),
             within: 0.05,
             limit_s: 60.0,

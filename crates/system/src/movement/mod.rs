@@ -110,6 +110,16 @@ impl Movement {
         &self.kernels[kernel as usize]
     }
 
+    /// Largest number of lines that a module accesses in one kernel.
+    pub fn active_lines(&self) -> u64 {
+        let lines = |module: &ModuleMovement| {
+            let mut lines = module.read.clone();
+            lines.add(&module.written.lines);
+            lines.count()
+        };
+        self.kernels.iter().flatten().map(lines).max().unwrap_or(0)
+    }
+
     /// Page uses in kernel number `kernel`: sorted by page, then by module, without duplicates.
     pub fn page_uses(&self, kernel: u32) -> Vec<PageUse> {
         let mut uses = Vec::new();

@@ -14,7 +14,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, apply, design};
-use tombolo_experiment::scales::{ScaleOutcome, ScaleRequest, ScaleSearch, ScalesError, StopReason, of_suite};
+use tombolo_experiment::scales::{
+    Baseline, MOST_OFF, ScaleOutcome, ScaleRequest, ScaleSearch, ScalesError, StopReason, of_suite,
+};
 use tombolo_experiment::workload::{WorkloadChoice, workloads};
 use tombolo_machine::error::near;
 use tombolo_machine::{MachineConfig, MachineScale, machine};
@@ -45,6 +47,9 @@ pub(crate) struct Arguments {
     /// Baseline design for speed-ups [default: the first]
     #[arg(long = "baseline", value_name = "A")]
     baseline: Option<String>,
+    /// Another machine for the baseline, scaled alike, like one socket or one GPU: --baseline may then name any design
+    #[arg(long = "baseline-machine", value_name = "M", requires = "baseline")]
+    baseline_machine: Option<String>,
     /// Smallest scale to try [default: the suite's limit from its paper's reading, otherwise 1/32]
     #[arg(long = "least", value_name = "F")]
     least: Option<MachineScale>,
@@ -76,6 +81,9 @@ struct Scales {
     machine: String,
     designs: Vec<String>,
     baseline: String,
+    /// Machine of the baseline, if another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline_machine: Option<String>,
     time: TimeChoice,
     /// Relative difference between agreeing speed-ups, in fractions of 1.
     within: f64,
@@ -98,7 +106,14 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let (machine, designs) = self.hardware()?;
         let names: Vec<String> = designs.iter().map(|design| design.name.clone()).collect();
-        let baseline = baseline(self.baseline.as_deref(), &self.designs, &names)?;
+        let other = self.other()?;
+        let (baseline, named) = match &other {
+            Some((machine, design)) => (Baseline::Other(machine, Arc::clone(design)), design.name.clone()),
+            None => {
+                let index = baseline(self.baseline.as_deref(), &self.designs, &names)?;
+                (Baseline::Listed(index), names[index].clone())
+            }
+        };
         let wanted = self.scale_requests()?;
         let search = ScaleSearch {
             machine: &machine,
@@ -124,7 +139,8 @@ impl Arguments {
         let scales = Scales {
             tombolo: env!("CARGO_PKG_VERSION"),
             machine: machine.name.clone(),
-            baseline: names[baseline].clone(),
+            baseline: named,
+            baseline_machine: other.as_ref().map(|(machine, _)| machine.name.clone()),
             designs: names,
             time: self.time.choice(),
             within: self.within,
@@ -145,6 +161,14 @@ impl Arguments {
         refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;
         print_notes(&described);
         Ok((machine.check()?, designs))
+    }
+
+    /// Returns the machine and the design of a baseline on another machine, after all settings.
+    fn other(&self) -> Result<Option<(MachineConfig, Arc<DesignConfig>)>, CommandFailure> {
+        let (Some(named), Some(base)) = (&self.baseline_machine, &self.baseline) else { return Ok(None) };
+        let (mut machine, mut described) = (machine(named)?, [design(base)?]);
+        apply(&self.settings, &mut machine, &mut described)?;
+        Ok(Some((machine.check()?, Arc::new(described[0].check()?))))
     }
 
     fn scale_requests(&self) -> Result<Vec<ScaleRequest>, CommandFailure> {
@@ -183,10 +207,11 @@ impl Arguments {
 impl Scales {
     fn text(&self, colours: bool) -> String {
         let mut table = Table::new(1).with_headings(
-            ["workload", "scale", "seconds"]
-                .into_iter()
-                .chain(self.designs.iter().map(String::as_str))
-                .chain(["differs", "most under"]),
+            ["workload", "scale", "seconds"].into_iter().chain(self.designs.iter().map(String::as_str)).chain([
+                "differs",
+                "most under",
+                "active set",
+            ]),
         );
         for found in &self.workloads {
             for (at, tried) in found.tried.iter().enumerate() {
@@ -198,14 +223,18 @@ impl Scales {
                 if let Some(difference) = &tried.difference {
                     cells.push(Cell::plain(format!("{:.1} %", 100.0 * difference.share)));
                     cells.push(Cell::plain(difference.design.clone()));
+                    cells.extend(tried.active_set.map(|ratio| Cell::plain(format!("× {ratio:.2}"))));
                 }
                 table.row(cells);
             }
         }
         let within = 100.0 * self.within;
         let heading = format!(
-            "{}: speed-ups over {}, and how much they differ from those at the next larger scale\n\n",
-            self.machine, self.baseline
+            "{}: speed-ups over {}{}, and how much they differ from those at the next larger scale; the active set over \
+             capacity, relative to scale 1\n\n",
+            self.machine,
+            self.baseline,
+            self.baseline_machine.as_ref().map_or(String::new(), |machine| format!(" on {machine}"))
         );
         let lines = self.workloads.iter().map(|found| {
             let error = found.error.map_or(String::new(), |error| format!(", error {:.1} %", 100.0 * error));
@@ -214,7 +243,17 @@ impl Scales {
                 StopReason::Whole => "no smaller one is alike".to_owned(),
                 StopReason::Long => format!("larger ones take longer than {} s", self.limit_s),
             };
-            format!("{}: {}{error} ({why})\n", found.workload, found.scale)
+            let refused = found.refused.iter().map(|one| {
+                format!(
+                    "  {} refused: footprint over capacity is {:.1} times that at scale 1\n",
+                    one.scale, one.footprint
+                )
+            });
+            let off = found.tried.iter().find(|one| one.scale == found.scale).and_then(|one| one.active_set);
+            let off = off.filter(|ratio| ratio.max(1.0 / ratio) > MOST_OFF).map_or(String::new(), |ratio| {
+                format!("  at that scale the active set over capacity is {ratio:.1} times that at scale 1\n")
+            });
+            format!("{}: {}{error} ({why})\n{off}{}", found.workload, found.scale, refused.collect::<String>())
         });
         format!("{heading}{}\n{}", table.render(colours), lines.collect::<String>())
     }
