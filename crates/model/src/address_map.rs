@@ -117,6 +117,11 @@ impl AddressMap {
         Subscribers::new(view.mapping(self.page(line), self.placed(line)).subscribers)
     }
 
+    /// Number of changes to the module's mappings so far; 0 where pages never move.
+    pub fn changes(&self) -> u64 {
+        self.view.as_ref().map_or(0, |view| view.changes())
+    }
+
     /// Sets the module's mapping of a page; see [`View::map`].
     pub fn map(&mut self, page: Page, mapping: Option<Mapping>) {
         let placed = self.placed(self.pages.first_line(page));

@@ -123,6 +123,8 @@ pub struct Publisher<D: Contents> {
     unread: FxHashMap<Line, Mask>,
     /// Lines sent since the last release.
     sent: FxHashSet<Line>,
+    /// Number of lines and atomics sent, accepted, asked and answered.
+    changes: u64,
     /// Flags known to the module. All leave with publications, regardless of the slice.
     pub flags: Flags,
     /// Counters.
@@ -143,6 +145,7 @@ impl<D: Contents> Publisher<D> {
             held: Vec::new(),
             unread: FxHashMap::default(),
             sent: FxHashSet::default(),
+            changes: 0,
             flags: Flags::default(),
             stats: PublicationStats::default(),
         }
@@ -155,6 +158,11 @@ impl<D: Contents> Publisher<D> {
             under_way: self.under_way.contains_key(&line),
             unanswered: self.unanswered.contains_key(&line),
         }
+    }
+
+    /// Number of changes so far to what [`Publisher::publishing`] tells of any line.
+    pub fn changes(&self) -> u64 {
+        self.changes + self.queue.changes()
     }
 
     /// Time when a page's subscribers are known after a lookup at `now`.
@@ -179,6 +187,7 @@ impl<D: Contents> Publisher<D> {
     /// Counts a line sent to one subscriber. `unwritten`: bytes in the line that were never written; `bytes`: size of
     /// the packet, including its header.
     pub fn line_sent(&mut self, line: Line, unwritten: u64, bytes: u64) {
+        self.changes += 1;
         *self.under_way.entry(line).or_default() += 1;
         self.stats.published_lines += 1;
         self.stats.published_bytes += bytes;
@@ -200,12 +209,14 @@ impl<D: Contents> Publisher<D> {
 
     /// Counts an atomic, or the resulting value, sent to a subscriber.
     pub fn atomic_sent(&mut self, line: Line, bytes: u64) {
+        self.changes += 1;
         *self.under_way.entry(line).or_default() += 1;
         self.stats.published_bytes += bytes;
     }
 
     /// A subscriber has accepted an update to a line. Returns true if no more are in flight.
     pub fn taken(&mut self, line: Line) -> bool {
+        self.changes += 1;
         let left = self.under_way.get_mut(&line).expect("what is taken was sent");
         *left -= 1;
         let over = *left == 0;
@@ -217,11 +228,13 @@ impl<D: Contents> Publisher<D> {
 
     /// Counts an atomic on a line sent to the page's home.
     pub fn asks(&mut self, line: Line) {
+        self.changes += 1;
         *self.unanswered.entry(line).or_default() += 1;
     }
 
     /// The result of an atomic on a line has arrived.
     pub fn answered(&mut self, line: Line) {
+        self.changes += 1;
         if let Some(left) = self.unanswered.get_mut(&line) {
             *left -= 1;
             if *left == 0 {

@@ -46,6 +46,8 @@ pub struct View {
     initial: Vec<Mapping>,
     mapped: FxHashMap<Page, StoredMapping>,
     subscribers: SubscriberSets,
+    /// Number of changes to the mappings.
+    changes: u64,
 }
 
 impl View {
@@ -61,7 +63,13 @@ impl View {
             initial: (0..=modules).map(|placed| initial(ModuleId(placed))).collect(),
             mapped: FxHashMap::default(),
             subscribers: SubscriberSets::new(),
+            changes: 0,
         }
+    }
+
+    /// Number of changes to the mappings so far.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The module's mapping for a page placed at `placed`: the last received mapping, or the one that follows from the
@@ -77,6 +85,7 @@ impl View {
     }
 
     fn set(&mut self, page: Page, Mapping { home, access, subscribers }: Mapping) {
+        self.changes += 1;
         let subscribers = self.subscribers.number(subscribers);
         self.mapped.insert(page, StoredMapping { home, access, subscribers });
     }

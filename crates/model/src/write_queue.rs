@@ -26,13 +26,14 @@ pub struct WriteQueue<D> {
     /// another number.
     order: VecDeque<(Line, u64)>,
     additions: u64,
+    removals: u64,
 }
 
 impl<D: Data> WriteQueue<D> {
     /// An empty queue for `capacity` lines, at least two.
     pub fn new(capacity: u32) -> WriteQueue<D> {
         let capacity = capacity as usize;
-        WriteQueue { capacity, entries: FxHashMap::default(), order: VecDeque::new(), additions: 0 }
+        WriteQueue { capacity, entries: FxHashMap::default(), order: VecDeque::new(), additions: 0, removals: 0 }
     }
 
     /// Entry for a line, if present.
@@ -67,6 +68,7 @@ impl<D: Data> WriteQueue<D> {
     /// Removes and returns a line's entry.
     pub fn remove(&mut self, line: Line) -> Option<PublicationEntry<D>> {
         let removed = self.entries.remove(&line).map(|added| added.entry);
+        self.removals += u64::from(removed.is_some());
         // Stale pairs are dropped when they reach the front; if many entries leave out of order, all stale pairs are
         // dropped here.
         if self.order.len() > 2 * self.capacity.max(self.entries.len()) {
@@ -85,6 +87,11 @@ impl<D: Data> WriteQueue<D> {
             self.order.pop_front();
         }
         None
+    }
+
+    /// Number of entries added or removed so far.
+    pub fn changes(&self) -> u64 {
+        self.additions + self.removals
     }
 
     /// Number of lines in the queue now.

@@ -19,6 +19,28 @@ pub(super) struct CreditQueue<R> {
     requests: Slab<R>,
     /// Lane of each waiting store, oldest store first.
     stores: VecDeque<Line>,
+    /// State of the module in which every lane's first store lacks a resource, if it is known.
+    blocked: Option<PublicationState>,
+}
+
+/// What decides at a publishing module whether any store obtains a credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PublicationState {
+    /// Changes to the publications of all lines.
+    publications: u64,
+    /// Changes to the mappings of all pages.
+    mappings: u64,
+    /// Room for a store from this module, and for a forwarded one.
+    has_room: [bool; 2],
+}
+
+impl PublicationState {
+    /// The state now; `None` if the module does not publish.
+    fn now<C, D: Contents>(here: &SliceContext<'_, '_, C, D>) -> Option<PublicationState> {
+        let publications = here.uncore.publisher.as_ref()?.changes();
+        let has_room = [false, true].map(|forwarded| here.uncore.drains.has_room(forwarded));
+        Some(PublicationState { publications, mappings: here.config.map.changes(), has_room })
+    }
 }
 
 /// Lane whose first store has obtained a credit.
@@ -31,7 +53,7 @@ struct LaneTurn {
 impl<R: Copy> CreditQueue<R> {
     /// Creates an empty structure.
     pub(super) fn new() -> CreditQueue<R> {
-        CreditQueue { lanes: FxHashMap::default(), requests: Slab::new(), stores: VecDeque::new() }
+        CreditQueue { lanes: FxHashMap::default(), requests: Slab::new(), stores: VecDeque::new(), blocked: None }
     }
 
     /// True if no request waits.
@@ -56,6 +78,7 @@ impl<R: Copy> CreditQueue<R> {
 
     /// Inserts requests ahead of their lane, starting with a store. Stores among these requests count as the oldest.
     fn push_first(&mut self, lane: Line, requests: impl IntoIterator<Item = R>, is_store: impl Fn(&R) -> bool) {
+        self.blocked = None;
         let mut list = List::EMPTY;
         for request in requests {
             if is_store(&request) {
@@ -149,7 +172,11 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let lane = self.lane(item.body.line, here);
-        self.uncredited[item.level()].push(lane, item, !item.is_read());
+        let waiting = &mut self.uncredited[item.level()];
+        if waiting.blocked.is_some() && waiting.blocked != PublicationState::now(here) {
+            waiting.blocked = None;
+        }
+        waiting.push(lane, item, !item.is_read());
         if here.uncore.publisher.is_some() {
             self.publish_early(&item, here);
         }
@@ -180,6 +207,11 @@ impl<D: Contents> Slice<D> {
     /// Retries a level's stores that can obtain a credit, oldest first, each with the following requests that need
     /// none.
     pub(super) fn serve_uncredited<C: Coherence>(&mut self, level: usize, here: &mut SliceContext<'_, '_, C, D>) {
+        let state = PublicationState::now(here);
+        if state.is_some() && state == self.uncredited[level].blocked {
+            return;
+        }
+        let mut is_blocked = true;
         for _ in 0..self.uncredited[level].stores.len() {
             let Some(&first) = self.uncredited[level].oldest() else { return };
             if !first.credit_left(here) {
@@ -192,6 +224,7 @@ impl<D: Contents> Slice<D> {
                 self.uncredited[level].stores.rotate_left(1);
                 continue;
             }
+            is_blocked = false;
             let Some(mut turn) = self.uncredited[level].begin() else { return };
             while let Some(item) = self.uncredited[level].next(&mut turn, |item| !item.is_read()) {
                 if self.take(&item, here.out.now(), here) == Admission::NoMshr {
@@ -204,6 +237,7 @@ impl<D: Contents> Slice<D> {
                 self.queued -= 1;
             }
         }
+        self.uncredited[level].blocked = state.filter(|_| is_blocked);
     }
 }
 
