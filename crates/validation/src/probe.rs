@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn no_probe_passes_what_is_physically_possible_and_those_far_off_say_why() {
-        possible_and_explained(5);
+        possible_and_explained(10);
     }
 
     #[test]
