@@ -3,7 +3,7 @@
 use crate::blame::blamed;
 use crate::error::{ConfigError, ValueLocation, near};
 use crate::machine::MachineConfig;
-use crate::preset::Preset;
+use crate::preset::{self, Preset};
 use crate::section::Key;
 use crate::spelling::{self, AxisInfo, FullSpelling};
 use crate::tree::{self, ConfigTable, ConfigValue};
@@ -101,13 +101,13 @@ pub fn list_machines() -> Vec<PresetSummary> {
     list::<MachineConfig>()
 }
 
-/// The presets for `T`.
+/// The presets for `T`: shipped, then registered ([`preset::register`]).
 pub fn list<T: DescriptionKind>() -> Vec<PresetSummary> {
     let line = |preset: &Preset| {
         let tree = ConfigTable::parse(preset.name, preset.text).expect("a test reads every preset");
         tree.find("description").map(|node| node.text().to_owned()).unwrap_or_default()
     };
-    T::presets().iter().map(|preset| PresetSummary { name: preset.name, description: line(preset) }).collect()
+    preset::all::<T>().iter().map(|preset| PresetSummary { name: preset.name, description: line(preset) }).collect()
 }
 
 /// A tree, together with notices about its spelling.
@@ -122,7 +122,7 @@ impl<T: DescriptionKind> Description<T> {
         /// Presets already read, by kind and name, with their notices. Experiments name some presets thousands of
         /// times.
         static READ: Mutex<BTreeMap<(&str, &str), AnnotatedTree>> = Mutex::new(BTreeMap::new());
-        let preset = T::presets().iter().find(|preset| preset.name == name);
+        let preset = preset::all::<T>().into_iter().find(|preset| preset.name == name);
         let key = preset.map(|preset| (T::KIND, preset.name));
         let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((tree, notes)) = key.and_then(|key| read().get(&key).cloned()) {
@@ -305,7 +305,7 @@ struct DescriptionFile {
 }
 
 fn open<T: DescriptionKind>(name: &str, folder: Option<&Path>) -> Result<DescriptionFile, ConfigError> {
-    if let Some(preset) = T::presets().iter().find(|preset| preset.name == name) {
+    if let Some(preset) = preset::all::<T>().iter().find(|preset| preset.name == name) {
         let label = format!("preset {}s/{name}.toml", T::KIND).into();
         return Ok(DescriptionFile {
             label,
@@ -315,7 +315,7 @@ fn open<T: DescriptionKind>(name: &str, folder: Option<&Path>) -> Result<Descrip
         });
     }
     if !name.ends_with(".toml") {
-        let known: Vec<String> = T::presets().iter().map(|preset| preset.name.to_owned()).collect();
+        let known: Vec<String> = preset::all::<T>().iter().map(|preset| preset.name.to_owned()).collect();
         let near = near(name, known.iter().map(String::as_str));
         return Err(ConfigError::UnknownName { kind: T::KIND, name: name.to_owned(), near, known });
     }

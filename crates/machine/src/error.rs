@@ -52,6 +52,14 @@ pub enum ConfigError {
         /// All presets.
         known: Vec<String>,
     },
+    /// A registered description has the name of a preset.
+    #[error("a {kind} called {name:?} is there already: a registered one has a name of its own")]
+    NameTaken {
+        /// The kind, `machine` or `design`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
     /// A file cannot be read.
     #[error("{path}: {reason}")]
     Unreadable {

@@ -1,12 +1,41 @@
-//! The shipped machines, embedded in the program. A new machine needs a file and a line in this list.
+//! The shipped machines, embedded in the program, and descriptions that a program registers. A new machine needs a file
+//! and a line in this list.
 
-/// A shipped file.
+use crate::description::DescriptionKind;
+use std::sync::{PoisonError, RwLock};
+
+/// A description with a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// The name used by users.
     pub name: &'static str,
     /// The file's text.
     pub text: &'static str,
+}
+
+/// Descriptions of the program that uses the library, each with its kind, in the order of their registration.
+static REGISTERED: RwLock<Vec<(&'static str, Preset)>> = RwLock::new(Vec::new());
+
+/// All presets of a kind: shipped, then registered.
+pub(crate) fn all<T: DescriptionKind>() -> Vec<Preset> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    let of_kind = registered.iter().filter(|(kind, _)| *kind == T::KIND).map(|(_, preset)| *preset);
+    T::presets().iter().copied().chain(of_kind).collect()
+}
+
+/// Makes a machine or a design known by name to every command of this process. A relative base in its text must be a
+/// preset.
+///
+/// # Errors
+/// Returns an error if a preset has this name already, or if the text is not a whole and consistent description.
+pub fn register<T: DescriptionKind>(preset: Preset) -> Result<(), crate::ConfigError> {
+    let Preset { name, text } = preset;
+    if all::<T>().iter().any(|known| known.name == name) {
+        return Err(crate::ConfigError::NameTaken { kind: T::KIND, name: name.to_owned() });
+    }
+    crate::description::Description::<T>::parse(name, text)?.check()?;
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push((T::KIND, preset));
+    Ok(())
 }
 
 macro_rules! presets {

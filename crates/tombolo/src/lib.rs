@@ -18,18 +18,22 @@
 //! - the timeline of a run whose record cannot be written;
 //! - a check's document, with each omitted test by name.
 //!
+//! A crate of a user adds programs, machines and designs with [`App`]; [`program`] is the language of kernels.
+//!
 //! Read `command` next.
 
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
 mod allowed_outcomes;
+mod app;
 mod command;
 mod comparison;
 mod explanation;
 mod failure;
 mod hardware;
 mod output;
+pub mod program;
 mod progress;
 mod provenance;
 mod request;
@@ -44,6 +48,8 @@ mod threads;
 mod time_argument;
 mod verdict;
 mod version;
+
+pub use app::App;
 
 /// Exit status for wrong input, or for a run without a result.
 const WRONG_INPUT: u8 = 2;

@@ -103,6 +103,35 @@ pub(crate) fn of_workload(name: &str) -> String {
     text.replace("TEMPLATE", &module.to_uppercase()).replace("//! Template:", &format!("//! {name}:"))
 }
 
+/// A file of a new crate: its path in the crate's folder, and its text.
+pub(crate) type CrateFile = (&'static str, String);
+
+/// Returns the files of a crate called `name` that adds a program with this name to the command line. `library`: path of
+/// the crate `tombolo`.
+pub(crate) fn of_crate(name: &str, library: &str) -> Vec<CrateFile> {
+    let manifest = format!(
+        "[package]\nname = {}\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n[dependencies]\ntombolo = {{ \
+         path = {} }}\n\n[profile.release]\nlto = \"thin\"\ncodegen-units = 4\n\n# Of no other workspace.\n[workspace]\n",
+        quoted(name),
+        quoted(library)
+    );
+    let main = format!(
+        "//! The command line of tombolo, with the program `{name}`: `cargo run --release -- run --machine hmg-4x4 --design hmg \
+         --scale 1/16 --workload {name}`.\n//!\n//! `App::machine` and `App::design` add files that `tombolo new machine` \
+         and `tombolo new design` write.\n\nmod program;\n\nuse std::process::ExitCode;\n\nfn main() -> ExitCode {{\n    \
+         tombolo::App::new().program(&program::PROGRAM).execute()\n}}\n"
+    );
+    let head = TEMPLATE.find("\nuse crate::").expect("the template imports the language");
+    let body = TEMPLATE.find("/// Threads per CTA").expect("the template begins with its constants");
+    assert!(head < body, "imports come first");
+    let program = TEMPLATE[body..].replace("pub(crate) static TEMPLATE", "pub static PROGRAM");
+    let program = program.replace("\"template\"", &quoted(name));
+    let program =
+        program.replace("/// The workload's entry in the table.", "/// The program's entry in the command line.");
+    let heading = format!("//! {name}: a line about the computed result.\n\nuse tombolo::program::*;\n\n");
+    vec![("Cargo.toml", manifest), ("src/main.rs", main), ("src/program.rs", heading + &program)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +196,16 @@ mod tests {
             "{told}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "lines that an editor shows");
+    }
+
+    #[test]
+    fn a_crate_names_its_program_and_the_library() {
+        let files = of_crate("my-study", "../tombolo");
+        let [(_, manifest), (_, main), (_, program)] = &files[..] else { panic!("three files") };
+        assert!(manifest.contains("name = \"my-study\"") && manifest.contains("path = \"../tombolo\""), "{manifest}");
+        assert!(main.lines().count() <= 40 && main.contains("&program::PROGRAM"), "{main}");
+        assert!(program.contains("name: \"my-study\"") && program.contains("pub static PROGRAM"), "{program}");
+        assert!(!program.contains("crate::") && !program.to_lowercase().contains("template"), "{program}");
     }
 
     #[test]

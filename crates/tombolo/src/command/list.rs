@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::process::ExitCode;
 use tombolo_design::list_designs;
 use tombolo_machine::list_machines;
-use tombolo_workload::bench::{Workload, aliases, list, suite};
+use tombolo_workload::bench::{Workload, aliases, all, suite};
 
 /// Arguments for `list`.
 #[derive(clap::Args)]
@@ -74,7 +74,7 @@ impl Arguments {
         let listed: Vec<ListEntry> = match self.what {
             ListKind::Machines => list_machines().into_iter().map(preset).collect(),
             ListKind::Designs => list_designs().into_iter().map(preset).collect(),
-            ListKind::Workloads => list().iter().map(|workload| of_workload(*workload)).collect(),
+            ListKind::Workloads => all().map(of_workload).collect(),
             ListKind::Experiments => tombolo_experiment::preset::list().into_iter().map(of_experiment).collect(),
         };
         show(self.json, &listed, |colours| text(&listed, colours))?;

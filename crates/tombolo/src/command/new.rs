@@ -1,8 +1,8 @@
-//! `new`: writes a starting file for a user's own machine, design or workload.
+//! `new`: writes a starting file for a user's own machine, design or workload, or a crate with a program.
 
 use crate::failure::CommandFailure;
 use crate::output::show;
-use crate::template::{of_described, of_workload};
+use crate::template::{of_crate, of_described, of_workload};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use tombolo_workload::bench;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// machine and design: NAME.toml, with every key and its meaning; workload: NAME.rs, a program for the crate
-    /// `workload`, with instructions for its place
+    /// `workload`, with instructions for its place; crate: a folder NAME, the command line with a program of its own
     #[arg(value_enum)]
     what: FileKind,
     /// Name and folder for the new file; an existing file is not replaced
@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     /// Base of a machine or a design: a name of `list` [default: the first]
     #[arg(long = "base", value_name = "PRESET")]
     base: Option<String>,
+    /// For a crate: the folder crates/tombolo of a checkout, on which it depends
+    #[arg(long = "library", value_name = "DIR")]
+    library: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -35,13 +38,19 @@ enum FileKind {
     Design,
     #[value(name = "workload")]
     Workload,
+    #[value(name = "crate")]
+    Crate,
 }
 
 impl Arguments {
     /// Writes the file, and prints its path.
     pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
         let name = self.name()?;
+        if self.library.is_some() && !matches!(self.what, FileKind::Crate) {
+            return Err(self.refused("only a crate depends on the library".to_owned()));
+        }
         let (ending, text) = match self.what {
+            FileKind::Crate => return self.write_crate(&name),
             FileKind::Machine => ("toml", self.described::<MachineConfig>(&name)?),
             FileKind::Design => ("toml", self.described::<DesignConfig>(&name)?),
             FileKind::Workload => ("rs", self.workload(&name)?),
@@ -51,6 +60,41 @@ impl Arguments {
         write_new(&path, text.as_bytes())?;
         show(false, &(), |_| format!("wrote {}\n", path.display()))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes a crate's folder, and prints its path.
+    fn write_crate(&self, name: &str) -> Result<ExitCode, CommandFailure> {
+        self.refuse_base("a crate")?;
+        if bench::names().any(|known| known == name) {
+            return Err(
+                self.refused("a workload that ships has this name, and the crate's program would have it".to_owned())
+            );
+        }
+        let Some(library) = &self.library else {
+            return Err(self.refused("a crate needs --library DIR, the folder crates/tombolo of a checkout".to_owned()));
+        };
+        let wrong = |reason: String| CommandFailure::Argument {
+            flag: "--library",
+            value: library.display().to_string(),
+            reason,
+        };
+        let folder = library.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        if !folder.join("Cargo.toml").is_file() || !folder.join("src/app.rs").is_file() {
+            return Err(wrong("it is not the folder crates/tombolo of a checkout".to_owned()));
+        }
+        let failed = |error: io::Error| CommandFailure::File { path: self.name.clone(), action: "create", error };
+        fs::create_dir(&self.name).and_then(|()| fs::create_dir(self.name.join("src"))).map_err(failed)?;
+        for (file, text) in of_crate(name, &folder.to_string_lossy()) {
+            write_new(&self.name.join(file), text.as_bytes())?;
+        }
+        show(false, &(), |_| format!("wrote {}: cargo run --release there\n", self.name.display()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn refuse_base(&self, what: &str) -> Result<(), CommandFailure> {
+        let Some(base) = &self.base else { return Ok(()) };
+        let reason = format!("{what} builds on none");
+        Err(CommandFailure::Argument { flag: "--base", value: base.clone(), reason })
     }
 
     /// Returns the plain name given by the user, without folder and extension.
@@ -78,10 +122,7 @@ impl Arguments {
     }
 
     fn workload(&self, name: &str) -> Result<String, CommandFailure> {
-        if let Some(base) = &self.base {
-            let reason = "a workload builds on none".to_owned();
-            return Err(CommandFailure::Argument { flag: "--base", value: base.clone(), reason });
-        }
+        self.refuse_base("a workload")?;
         match bench::names().any(|known| known == name) {
             true => Err(self.refused("a workload that ships has this name".to_owned())),
             false => Ok(of_workload(name)),

@@ -33,6 +33,30 @@ fn a_workload_is_written_with_what_to_do_with_it() {
 }
 
 #[test]
+fn a_crate_is_written_once_beside_a_library_that_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = env!("CARGO_MANIFEST_DIR");
+    let output = new(folder.path(), &["crate", "my-study", "--library", library]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let read = |file: &str| fs::read_to_string(folder.path().join("my-study").join(file)).expect("written");
+    assert!(read("Cargo.toml").contains("tombolo = { path = "), "{}", read("Cargo.toml"));
+    assert!(read("src/main.rs").contains("tombolo::App::new()") && read("src/program.rs").contains("\"my-study\""));
+    for (words, expected) in [
+        (&["crate", "my-study", "--library", library][..], "exists"),
+        (&["crate", "other"], "needs --library"),
+        (&["crate", "other", "--library", "."], "not the folder crates/tombolo"),
+        (&["crate", "other", "--library", "nowhere"], "--library nowhere"),
+        (&["crate", "triad", "--library", library], "a workload that ships has this name"),
+        (&["machine", "mine", "--library", library], "only a crate depends on the library"),
+    ] {
+        let output = new(folder.path(), words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&output).contains(expected), "{words:?}: {}", stderr(&output));
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else was written");
+}
+
+#[test]
 fn what_is_there_is_not_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("mine.toml"), "old").expect("written");

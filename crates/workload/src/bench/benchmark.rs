@@ -1,4 +1,4 @@
-//! A workload assembled from parts, for benchmarks with little more than a kernel and some arrays.
+//! A workload assembled from parts, and helpers for checks of its result.
 
 use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
@@ -15,18 +15,25 @@ pub(crate) const ADDRESS: u16 = 3;
 /// expansion of `udiv`: a reciprocal in floating point, two corrections; counted from its listing.
 pub(crate) const DIVISION: u16 = 20;
 
-/// Lays out the arrays of the workload with the given name.
-type LayOut = fn(&'static str, &mut Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+/// Lays out the arrays of the workload with the given name: see [`Workload::lay_out`].
+pub type LayOut = fn(&'static str, &mut Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
 
-/// A workload assembled from parts.
-pub(crate) struct Benchmark {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    pub(crate) source: &'static str,
-    pub(crate) parameters: &'static [Parameter],
-    pub(crate) nonlinear: bool,
-    pub(crate) data_independent: bool,
-    pub(crate) lay_out: LayOut,
+/// A workload assembled from parts: the common way to declare one.
+pub struct Benchmark {
+    /// Name on the command line: lower-case letters, digits and hyphens.
+    pub name: &'static str,
+    /// Description for a list, in a single line.
+    pub about: &'static str,
+    /// Source for the workload's shape.
+    pub source: &'static str,
+    /// Parameters.
+    pub parameters: &'static [Parameter],
+    /// True if work does not follow footprint: see [`Workload::nonlinear`].
+    pub nonlinear: bool,
+    /// True if no address and no branch depends on data: see [`Workload::data_independent`].
+    pub data_independent: bool,
+    /// Adds the arrays, and returns the program over them.
+    pub lay_out: LayOut,
 }
 
 impl Workload for Benchmark {
@@ -59,12 +66,11 @@ impl Workload for Benchmark {
     }
 }
 
-/// Returns an error with `message` unless `holds` is true.
-pub(crate) fn require(
-    workload: &'static str,
-    holds: bool,
-    message: impl FnOnce() -> String,
-) -> Result<(), WorkloadError> {
+/// Returns an error with `message` unless `holds` is true: for parameters that do not fit each other.
+///
+/// # Errors
+/// Returns [`WorkloadError::Shape`].
+pub fn require(workload: &'static str, holds: bool, message: impl FnOnce() -> String) -> Result<(), WorkloadError> {
     if holds { Ok(()) } else { Err(WorkloadError::Shape { workload, message: message() }) }
 }
 
@@ -82,7 +88,10 @@ pub(crate) fn each_active(warp: &Warp<'_>, body: impl FnMut(u32)) {
 
 /// Compares `found` with `expected`, within `tolerance` relative to the expected magnitude or to 1. `Err` names the
 /// first differing element.
-pub(crate) fn compare(
+///
+/// # Errors
+/// Returns a sentence for the user.
+pub fn compare(
     what: &str,
     found: impl IntoIterator<Item = f32>,
     expected: impl IntoIterator<Item = f32>,

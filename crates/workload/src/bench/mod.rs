@@ -23,8 +23,9 @@ mod table;
 mod template;
 mod workload;
 
+pub use benchmark::{Benchmark, LayOut, compare, require};
 pub use run::{Mode, footprint, layout, plan, record};
-pub use table::{aliases, find, list, names, suite};
+pub use table::{REGISTERED, aliases, all, find, list, names, register, suite};
 pub use workload::{Instance, Request, Workload, WorkloadError};
 
 /// Source text of a starting point for new workloads, named `template`; a test runs it.

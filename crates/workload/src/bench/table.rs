@@ -1,7 +1,8 @@
-//! The table of all workloads, with a line each.
+//! The table of all shipped workloads, with a line each, and the workloads that a program registers.
 
 use super::workload::{Workload, WorkloadError};
 use super::{amdapp, hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
+use std::sync::{PoisonError, RwLock};
 
 /// Name of a suite, derived from the name of the suite's folder.
 macro_rules! suite {
@@ -157,15 +158,45 @@ workloads![
 static ALIASES: &[(&str, &str)] =
     &[("bfs", "lonestar-bfs"), ("mst", "lonestar-mst"), ("sssp", "lonestar-sssp"), ("pagerank", "mgpusim-pagerank")];
 
-/// Every workload shipped with the program.
+/// Suite of the workloads that a program registers.
+pub const REGISTERED: &str = "registered";
+
+/// Workloads of the program that uses the library, in the order of their registration.
+static OWN: RwLock<Vec<&'static dyn Workload>> = RwLock::new(Vec::new());
+
+fn own() -> Vec<&'static dyn Workload> {
+    OWN.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Makes a workload known to every command of this process, in the suite [`REGISTERED`].
+///
+/// # Errors
+/// Returns [`WorkloadError::Registered`] if a workload has this name already, or this alias.
+pub fn register(workload: &'static dyn Workload) -> Result<(), WorkloadError> {
+    let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
+    let name = workload.name();
+    let is_known = |other: &&dyn Workload| other.name() == name;
+    if WORKLOADS.iter().any(is_known) || own.iter().any(is_known) || ALIASES.iter().any(|(alias, _)| *alias == name) {
+        return Err(WorkloadError::Registered { name });
+    }
+    own.push(workload);
+    Ok(())
+}
+
+/// Every shipped workload.
 pub fn list() -> &'static [&'static dyn Workload] {
     WORKLOADS
 }
 
-/// A workload's suite: the name of the folder with the workload's source.
+/// Every workload known to this process: shipped, then registered.
+pub fn all() -> impl Iterator<Item = &'static dyn Workload> {
+    list().iter().copied().chain(own())
+}
+
+/// A workload's suite: the name of the folder with its source, or [`REGISTERED`].
 pub fn suite(workload: &dyn Workload) -> &'static str {
     let place = list().iter().position(|known| known.name() == workload.name());
-    SUITES[place.expect("every workload is in the table")]
+    place.map_or(REGISTERED, |place| SUITES[place])
 }
 
 /// Aliases for a workload: additional names accepted on the command line.
@@ -176,13 +207,13 @@ pub fn aliases(workload: &dyn Workload) -> impl Iterator<Item = &'static str> {
 
 /// Every name accepted by [`find`]: the workloads' own names, then their aliases.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    list().iter().map(|workload| workload.name()).chain(ALIASES.iter().map(|(alias, _)| *alias))
+    all().map(|workload| workload.name()).chain(ALIASES.iter().map(|(alias, _)| *alias))
 }
 
 /// Finds the workload with this name or alias; the error lists all names.
 pub fn find(name: &str) -> Result<&'static dyn Workload, WorkloadError> {
     let meant = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, of)| *of);
-    list().iter().copied().find(|workload| workload.name() == meant).ok_or_else(|| WorkloadError::Unknown {
+    all().find(|workload| workload.name() == meant).ok_or_else(|| WorkloadError::Unknown {
         name: name.to_owned(),
         allowed: names().collect::<Vec<_>>().join(", "),
     })

@@ -97,25 +97,18 @@ impl Request {
     }
 
     /// Adds a note.
-    pub(crate) fn note(&mut self, note: String) {
+    pub fn note(&mut self, note: String) {
         self.notes.push(note);
     }
 
     /// Adjusts a parameter from `wanted`, its requested value at the scale, to `fitted`, and returns `fitted`; `rule`
     /// describes the admissible values.
-    pub(crate) fn fit(&mut self, parameter: &'static str, wanted: u64, fitted: u64, rule: &str) -> u64 {
+    pub fn fit(&mut self, parameter: &'static str, wanted: u64, fitted: u64, rule: &str) -> u64 {
         self.fit_parts(parameter, wanted, fitted, 1, rule)
     }
 
     /// Like [`Request::fit`], for a parameter whose unit is divided into `parts`; both values are given in parts.
-    pub(crate) fn fit_parts(
-        &mut self,
-        parameter: &'static str,
-        wanted: u64,
-        fitted: u64,
-        parts: u64,
-        rule: &str,
-    ) -> u64 {
+    pub fn fit_parts(&mut self, parameter: &'static str, wanted: u64, fitted: u64, parts: u64, rule: &str) -> u64 {
         if fitted != wanted {
             let [scaled, used] = [wanted, fitted].map(|count| count as f64 / parts as f64);
             let (given, scale, rule) = (self.values.text(parameter).to_owned(), self.scale, rule.to_owned());
@@ -125,17 +118,17 @@ impl Request {
     }
 
     /// Like [`Request::fit`], rounding up to the next multiple.
-    pub(crate) fn fit_multiple(&mut self, parameter: &'static str, wanted: u64, of: u64) -> u64 {
+    pub fn fit_multiple(&mut self, parameter: &'static str, wanted: u64, of: u64) -> u64 {
         self.fit(parameter, wanted, wanted.next_multiple_of(of), &format!("whole multiples of {of}"))
     }
 
     /// Like [`Request::fit`], raising the value to a minimum.
-    pub(crate) fn fit_least(&mut self, parameter: &'static str, wanted: u64, least: u64) -> u64 {
+    pub fn fit_least(&mut self, parameter: &'static str, wanted: u64, least: u64) -> u64 {
         self.fit(parameter, wanted, wanted.max(least), &format!("at least {least}"))
     }
 
     /// Like [`Request::fit`], lowering the value to a maximum.
-    pub(crate) fn fit_most(&mut self, parameter: &'static str, wanted: u64, most: u64) -> u64 {
+    pub fn fit_most(&mut self, parameter: &'static str, wanted: u64, most: u64) -> u64 {
         self.fit(parameter, wanted, wanted.min(most), &format!("at most {most}"))
     }
 }
@@ -161,6 +154,12 @@ pub enum WorkloadError {
         name: String,
         /// All known names.
         allowed: String,
+    },
+    /// A registered workload whose name is taken.
+    #[error("a workload named `{name}` is there already: a registered one has a name of its own")]
+    Registered {
+        /// The name.
+        name: &'static str,
     },
     /// A parameter with an unknown key or an invalid value.
     #[error(transparent)]
