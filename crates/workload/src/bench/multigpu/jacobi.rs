@@ -4,6 +4,10 @@
 //! the last GPU are neighbours. The owners write both copies. The change's norm is summed in integer units of 2^-32, so
 //! that the order does not matter; the source adds floats. Norms for all launches stay on the device until the end; the
 //! source copies each norm back.
+//!
+//! The source's threads start at column 1, so that a warp's store covers parts of two lines. With `aligned`, rows are
+//! padded to whole lines and threads start at column 0, where the thread of the fixed side idles. GPS, 7.4, says that
+//! the coalescer in the SM captures all spatial locality of its Jacobi; this holds for aligned rows alone.
 
 use super::MultiGpu;
 use super::partition::{CtaTile, Partition, PartitionGrid};
@@ -16,12 +20,14 @@ use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
 use std::f64::consts::PI;
 
 const SAMPLE: &str = "NVIDIA/multi-gpu-programming-models, multi_threaded_copy/jacobi.cu (`nx`, `ny`, `nccheck`, `dim_block_x`, `dim_block_y`)";
+const SAMPLE_OFFSET: &str =
+    "NVIDIA/multi-gpu-programming-models, jacobi.cu: rows without padding, threads from column 1 on";
 /// Columns and rows per CTA, with a thread for each point. Source: [`SAMPLE`].
 const SIDE: i32 = 32;
 /// Norm units for a change of 1. Source: assumed, 2^32, so that sums over 2^31 points with changes up to 1 fit.
 const UNIT: f32 = 4_294_967_296.0;
 
-static PARAMETERS: [Parameter; 4] = [
+static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "columns",
         kind: ParameterKind::Count { low: 3, high: 1 << 20 },
@@ -50,6 +56,13 @@ static PARAMETERS: [Parameter; 4] = [
         about: "launches from one that sums the norm of the change to the next",
         source: SAMPLE,
     },
+    Parameter {
+        name: "aligned",
+        kind: ParameterKind::Flag,
+        default: "no",
+        about: "rows padded to whole 128-byte lines, and threads from column 0 on: each warp stores in a single line",
+        source: SAMPLE_OFFSET,
+    },
 ];
 
 /// The Jacobi benchmark.
@@ -69,6 +82,10 @@ struct Planes {
     norms: Vec<Array<u64>>,
     columns: i32,
     rows: i32,
+    /// Points from row to row.
+    pitch: i32,
+    /// Column of a row's first thread.
+    first: i32,
     iterations: u64,
     check: u64,
     /// Grid over the inner rows.
@@ -78,16 +95,20 @@ struct Planes {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let columns = request.fit_least("columns", request.scale.of(request.values.count("columns")), 3);
     let (rows, iterations) = (request.values.count("rows"), request.values.count("iterations"));
-    check_indices(name, columns * rows, "points")?;
+    let is_aligned = request.values.flag("aligned");
+    let pitch = if is_aligned { columns.next_multiple_of(SIDE as u64) } else { columns };
+    check_indices(name, pitch * rows, "points")?;
     let gpus = request.gpus();
     require(name, rows - 2 >= u64::from(gpus), || format!("{rows} rows leave some of {gpus} GPUs without any"))?;
-    let mut plane = |name| memory.array(name, columns * rows, Scaling::Scales);
+    let mut plane = |name| memory.array(name, pitch * rows, Scaling::Scales);
     let planes = [plane("a"), plane("a_new")];
     Ok(Box::new(Planes {
         planes,
         norms: (0..gpus).map(|gpu| memory.array(&format!("l2_norm{gpu}"), iterations, Scaling::Fixed)).collect(),
         columns: columns as i32,
         rows: rows as i32,
+        pitch: pitch as i32,
+        first: i32::from(!is_aligned),
         iterations,
         check: request.values.count("check"),
         tiles: Partition::even(rows - 2, gpus).tiles(SIDE as u64, columns.div_ceil(SIDE as u64)),
@@ -97,23 +118,23 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 impl Planes {
     fn kernel(&self, cta: &mut Cta<'_>, [from, to]: [Array<f32>; 2], sums: Option<u64>) {
         let CtaTile { gpu, items, across } = self.tiles.tile(cta.index());
-        let (columns, rows) = (self.columns, self.rows);
+        let (columns, rows, pitch) = (self.columns, self.rows, self.pitch);
         let (top, bottom) = (items.start as i32 + 1, items.end as i32 + 1);
         let mut changes: Vec<Lanes<u64>> = Vec::new();
         cta.each_warp(|warp| {
             let thread = warp.thread();
-            let x = thread % SIDE + (across as i32 * SIDE + 1);
+            let x = thread % SIDE + (across as i32 * SIDE + self.first);
             let y = thread / SIDE + top;
-            let at = warp.compute(ComputeClass::Int, 6, y * columns + x);
+            let at = warp.compute(ComputeClass::Int, 6, y * pitch + x);
             let mut change = Lanes::all(0_u64);
-            warp.when(x.lt(columns - 1) & y.lt(bottom), |warp| {
+            warp.when(x.ge(1) & x.lt(columns - 1) & y.lt(bottom), |warp| {
                 let east = warp.load(from, at + 1);
                 let west = warp.load(from, at - 1);
-                let south = warp.load(from, at + columns);
-                let north = warp.load(from, at - columns);
+                let south = warp.load(from, at + pitch);
+                let north = warp.load(from, at - pitch);
                 let new = warp.compute(ComputeClass::Fp32, 4, (east + west + south + north) * 0.25);
                 warp.store(to, at, new);
-                warp.when(y.eq(1), |warp| warp.store(to, x + (rows - 1) * columns, new));
+                warp.when(y.eq(1), |warp| warp.store(to, x + (rows - 1) * pitch, new));
                 warp.when(y.eq(rows - 2), |warp| warp.store(to, x, new));
                 if sums.is_some() {
                     let own = warp.load(from, at);
@@ -128,9 +149,9 @@ impl Planes {
         }
     }
 
-    /// Initial value: fixed values on the sides, zero inside.
+    /// Initial value: fixed values on the sides, zero inside and in the padding.
     fn start(&self, index: u64) -> f32 {
-        let (column, row) = (index as i32 % self.columns, index as i32 / self.columns);
+        let (column, row) = (index as i32 % self.pitch, index as i32 / self.pitch);
         if column == 0 || column == self.columns - 1 {
             return (2.0 * PI * f64::from(row) / f64::from(self.rows - 1)).sin() as f32;
         }
@@ -164,21 +185,21 @@ impl Instance for Planes {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let (columns, rows) = (self.columns as usize, self.rows as usize);
-        let mut from: Vec<f32> = (0..(columns * rows) as u64).map(|index| self.start(index)).collect();
+        let [columns, rows, pitch] = [self.columns, self.rows, self.pitch].map(|count| count as usize);
+        let mut from: Vec<f32> = (0..(pitch * rows) as u64).map(|index| self.start(index)).collect();
         let mut norms = vec![0_u64; self.iterations as usize];
         for (launch, norm) in norms.iter_mut().enumerate() {
             let mut to = from.clone();
             let sums = (launch as u64).is_multiple_of(self.check);
             for y in 1..rows - 1 {
-                for at in y * columns + 1..(y + 1) * columns - 1 {
-                    to[at] = (from[at + 1] + from[at - 1] + from[at + columns] + from[at - columns]) * 0.25;
+                for at in y * pitch + 1..y * pitch + columns - 1 {
+                    to[at] = (from[at + 1] + from[at - 1] + from[at + pitch] + from[at - pitch]) * 0.25;
                     *norm += if sums { units(to[at], from[at]) } else { 0 };
                 }
             }
-            let inner = |row: usize| row * columns + 1..(row + 1) * columns - 1;
+            let inner = |row: usize| row * pitch + 1..row * pitch + columns - 1;
             to.copy_within(inner(rows - 2), 1);
-            to.copy_within(inner(1), (rows - 1) * columns + 1);
+            to.copy_within(inner(1), (rows - 1) * pitch + 1);
             from = to;
         }
         let result = memory.to_vec(self.planes[(self.iterations % 2) as usize]);

@@ -1,7 +1,9 @@
 //! Tests that hold for every program written for several GPUs.
 
-use crate::bench::small::small;
-use crate::bench::{Mode, Workload, list, record};
+use crate::bench::small::{request, small};
+use crate::bench::tests::VARIANTS;
+use crate::bench::workload::Request;
+use crate::bench::{Mode, Workload, find, list, record};
 use crate::record::{Host, RecordOptions};
 use crate::simt::{Backing, Memory};
 use std::collections::BTreeMap;
@@ -11,10 +13,17 @@ fn programs() -> impl Iterator<Item = &'static dyn Workload> {
     list().iter().copied().filter(|workload| workload.partitioned_by_gpus())
 }
 
+/// Small instances and variants of all programs, each with its workload.
+fn requests() -> impl Iterator<Item = (&'static dyn Workload, Request)> {
+    let variants = VARIANTS.iter().filter_map(|(name, given)| Some((find(name).ok()?, *given)));
+    let variants = variants.filter(|(workload, _)| workload.partitioned_by_gpus());
+    programs().map(|workload| (workload, small(workload))).chain(variants.map(|(of, given)| (of, request(of, given))))
+}
+
 /// Final array contents after a run on `gpus` GPUs, by name, once the result is verified.
-fn results(workload: &dyn Workload, gpus: u8) -> BTreeMap<String, Vec<u64>> {
+fn results(workload: &dyn Workload, request: &Request, gpus: u8) -> BTreeMap<String, Vec<u64>> {
     let mut memory = Memory::new(Backing::Real);
-    let mut request = small(workload).with_gpus(gpus);
+    let mut request = request.clone().with_gpus(gpus);
     let instance = workload.lay_out(&mut request, &mut memory).unwrap();
     instance.fill(&memory);
     let options = RecordOptions::default();
@@ -25,10 +34,10 @@ fn results(workload: &dyn Workload, gpus: u8) -> BTreeMap<String, Vec<u64>> {
 
 #[test]
 fn results_do_not_depend_on_the_number_of_gpus() {
-    for workload in programs() {
-        let alone = results(workload, 1);
+    for (workload, request) in requests() {
+        let alone = results(workload, &request, 1);
         for gpus in [2, 4, 7, 16] {
-            let shared = results(workload, gpus);
+            let shared = results(workload, &request, gpus);
             // An array owned by a single GPU has the GPU's number in its name.
             let is_own =
                 |name: &str| name.strip_suffix('0').is_some_and(|stem| shared.contains_key(&format!("{stem}1")));
