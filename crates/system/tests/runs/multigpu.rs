@@ -66,7 +66,7 @@ impl App {
 /// Bytes per line.
 const LINE: u64 = 128;
 
-const APPS: [App; 8] = [
+const APPS: [App; 9] = [
     App::new(
         "jacobi",
         &[("columns", "96"), ("rows", "66")],
@@ -146,6 +146,19 @@ const APPS: [App; 8] = [
             "iterations",
             // Four colours with 16 supervoxels; in each, the reader's views on a band with 24 channels.
             Exchange::Pair(|_, _, gpus| 4 * (16 / gpus) * (64 / gpus) * 24 * 4),
+        )
+    },
+    App {
+        small: &[("x", "4"), ("y", "3"), ("z", "48")],
+        ..App::new(
+            "jacobi-banded",
+            &[("x", "16"), ("y", "8"), ("z", "32")],
+            "iterations",
+            Exchange::Pair(|writer, reader, _| {
+                // Doubles of a half-band, from a cut that is at a line boundary.
+                let half_band: u64 = 16 * 8 + 16 + 1;
+                if writer.abs_diff(reader) == 1 { (8 * half_band).next_multiple_of(LINE) } else { 0 }
+            }),
         )
     },
 ];

@@ -110,6 +110,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "als" => &[("items", "40"), ("users", "60"), ("ratings", "600"), ("features", "20"), ("iterations", "2")],
         "sssp-owners" => &[("nodes", "1024"), ("degree", "8")],
         "jacobi" => &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("check", "2")],
+        "jacobi-banded" => &[("x", "11"), ("y", "7"), ("z", "13"), ("iterations", "3")],
         "diffusion" => &[("columns", "70"), ("rows", "13"), ("planes", "37"), ("iterations", "2")],
         "eqwp" => &[("x", "20"), ("y", "17"), ("z", "21"), ("iterations", "3")],
         "hit" => &[("side", "16"), ("depth", "16"), ("steps", "1")],

@@ -138,6 +138,7 @@ workloads![
     &multigpu::als::ALS,
     &multigpu::hit::HIT,
     &multigpu::mbir::MBIR,
+    &multigpu::banded::BANDED,
     &amdapp::blackscholes::BLACKSCHOLES,
     &amdapp::dct::DCT,
     &amdapp::dwthaar1d::DWTHAAR1D,

@@ -5,6 +5,7 @@
 //! Table 2, which lists the programs. Each file names the public program from which its structure and defaults come.
 
 pub(super) mod als;
+pub(super) mod banded;
 pub(super) mod diffusion;
 pub(super) mod eqwp;
 pub(super) mod hit;
