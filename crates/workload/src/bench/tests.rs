@@ -236,6 +236,17 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("hit", &[("side", "32"), ("depth", "64"), ("steps", "1")]),
     ("mbir", &[("side", "40"), ("views", "70"), ("channels", "70"), ("radius", "4"), ("iterations", "2")]),
     ("jacobi", &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("aligned", "yes")]),
+    (
+        "mbir",
+        &[
+            ("side", "40"),
+            ("views", "70"),
+            ("channels", "70"),
+            ("radius", "4"),
+            ("iterations", "2"),
+            ("add_back", "stores"),
+        ],
+    ),
     ("dwthaar1d", &[("length", "512")]),
     ("dwthaar1d", &[("length", "2")]),
     ("mersennetwister", &[("randoms", "1"), ("factor", "8")]),

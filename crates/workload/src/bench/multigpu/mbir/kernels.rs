@@ -220,6 +220,67 @@ impl Reconstruction {
         })
     }
 
+    /// Adds differences back to the sinogram without atomics: a CTA per view, a thread per channel. Each warp finds the
+    /// supervoxels whose bands overlap its channels, as many supervoxels at once as it has lanes.
+    pub(super) fn gather_back(&self, host: &mut Host<'_>, colour: &Colour) -> RecordResult {
+        let (scan, slots) = (&self.scan, colour.supervoxels.len() as i32);
+        host.launch(colour.views.grid("add-back", THREADS), |cta| {
+            let view = colour.views.tile(cta.index()).items.start as i32;
+            cta.each_warp(|warp| {
+                let width = warp.width() as i32;
+                for strip in (0..scan.row()).step_by(THREADS as usize) {
+                    let first = strip + warp.index() as i32 * width;
+                    let channel = warp.compute(ComputeClass::Int, 2, warp.thread() + strip);
+                    warp.when(channel.lt(scan.row()), |warp| {
+                        let mut changes = Vec::new();
+                        for slot in (0..slots).step_by(width as usize) {
+                            self.look_up_bands(warp, colour, slot, view);
+                            for slot in slot..(slot + width).min(slots) {
+                                let start = scan.band_start(colour.supervoxels[slot as usize], view);
+                                if start < first + width && first < start + scan.band() {
+                                    changes.push(self.difference(warp, slot, view, channel - start));
+                                }
+                            }
+                        }
+                        self.add_changes(warp, &changes, channel + view * scan.row());
+                    });
+                }
+            });
+        })
+    }
+
+    /// Loads the bands' first channels for the supervoxels from `slot` on, a lane each, and votes on overlaps.
+    fn look_up_bands(&self, warp: &mut Warp<'_>, colour: &Colour, slot: i32, view: i32) {
+        let slots = colour.supervoxels.len() as i32;
+        let own = warp.lane() + slot;
+        warp.when(own.lt(slots), |warp| {
+            let supervoxel = own.map(|own| colour.supervoxels[own.min(slots - 1) as usize]);
+            let start = warp.load(self.bands, supervoxel * self.scan.views + view);
+            // Two comparisons and the vote.
+            warp.compute(ComputeClass::Int, 3, start);
+        });
+    }
+
+    /// Loads a supervoxel's difference for each lane whose channel `offset` lies in the supervoxel's band; zero for
+    /// other lanes. The band's first channel comes from another lane by a shuffle.
+    fn difference(&self, warp: &mut Warp<'_>, slot: i32, view: i32, offset: Lanes<i32>) -> Lanes<i32> {
+        let offset = warp.compute(ComputeClass::Other, 1, offset);
+        let from = warp.compute(ComputeClass::Int, INDEX, offset + (slot * self.scan.views + view) * self.scan.band());
+        let [change] = warp.load_vector_if(offset.ge(0) & offset.lt(self.scan.band()), self.differences, from);
+        change
+    }
+
+    /// Adds differences to an error, and stores it. Errors that no band covers stay.
+    fn add_changes(&self, warp: &mut Warp<'_>, changes: &[Lanes<i32>], at: Lanes<i32>) {
+        if changes.is_empty() {
+            return;
+        }
+        let error = warp.load(self.errors, at);
+        let sum = changes.iter().fold(error, |sum, change| sum + *change);
+        let sum = warp.compute(ComputeClass::Int, changes.len() as u16, sum);
+        warp.store(self.errors, at, sum);
+    }
+
     /// Updates the voxels in each supervoxel, voxel after voxel.
     pub(super) fn update(&self, host: &mut Host<'_>, colour: &Colour) -> RecordResult {
         let grid = colour.whole.grid("update", THREADS).shared_bytes(4 * (2 * THREADS / PIECE as u32 + 1));
