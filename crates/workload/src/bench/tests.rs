@@ -247,6 +247,11 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
             ("add_back", "stores"),
         ],
     ),
+    ("pagerank-edges", &[("nodes", "1024"), ("degree", "8"), ("iterations", "3"), ("graph", "ring"), ("reach", "32")]),
+    (
+        "sssp-owners",
+        &[("nodes", "1024"), ("degree", "8"), ("graph", "communities"), ("reach", "64"), ("partners", "3")],
+    ),
     ("dwthaar1d", &[("length", "512")]),
     ("dwthaar1d", &[("length", "2")]),
     ("mersennetwister", &[("randoms", "1"), ("factor", "8")]),

@@ -1,14 +1,16 @@
-//! Graphs: generated like a road network, a mesh or at random (uniform or R-MAT), or read from a user's file.
+//! Graphs: generated like a road network, a mesh, at random (uniform or R-MAT) or with locality, or read from a
+//! user's file.
 //!
-//! A generated graph is undirected and simple, except for R-MAT graphs, which keep all arcs as drawn. A file's graph
-//! has the file's directed arcs in file order: parallel arcs and loops stay, as in Galois (`graph-convert`) and
-//! Pannotia (`parseCOO`, `parseMM`). If the file or the user requests symmetry, each arc without a reverse arc receives
+//! A generated graph is undirected and simple, except for R-MAT graphs and graphs with locality, which keep all arcs
+//! as drawn. A file's graph has the file's directed arcs in file order: parallel arcs and loops stay, as in Galois
+//! (`graph-convert`) and Pannotia (`parseCOO`, `parseMM`). If the file or the user requests symmetry, each arc without a reverse arc receives
 //! a reverse arc.
 
 mod arcs;
 mod dimacs;
 mod islands;
 mod lines;
+mod local;
 mod matrix_market;
 mod mesh;
 mod random;
@@ -19,6 +21,7 @@ mod weights;
 pub use arcs::{Arc, Edge, Edges, Graph};
 pub use dimacs::read_dimacs;
 pub use islands::islands_graph;
+pub use local::{LocalGraph, Locality, local_graph};
 pub use matrix_market::read_matrix_market;
 pub use mesh::mesh_graph;
 pub use random::random_graph;

@@ -10,6 +10,7 @@ pub(super) mod diffusion;
 pub(super) mod eqwp;
 pub(super) mod hit;
 pub(super) mod jacobi;
+mod links;
 pub(super) mod mbir;
 pub(super) mod pagerank;
 pub(super) mod partition;

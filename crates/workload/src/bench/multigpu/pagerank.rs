@@ -12,7 +12,8 @@
 //! The graph is also the source's. Parallel arcs are merged. Arcs into nodes with in-degree one, or with the maximum
 //! in-degree, are dropped. Node blocks are whole lines of ranks, and hold about equal numbers of arcs.
 //!
-//! With random labels nearly every line of ranks is read by every GPU. GPS's table says "peer-to-peer".
+//! With random labels nearly every line of ranks is read by every GPU. GPS's table says "peer-to-peer": with
+//! `graph=ring` a GPU reads only the ranks of its neighbours on the ring, as of a graph whose numbering is local.
 //!
 //! Departures from the source:
 //!
@@ -23,13 +24,14 @@
 //! - Each GPU holds its partial sum over its ranks, and all GPUs read all partial sums. The source has `MPI_Allreduce`.
 
 use super::MultiGpu;
+use super::links::{GRAPH, GraphSpec, PARTNERS, REACH};
 use super::partition::{CtaTile, Partition, PartitionGrid};
-use super::rmat::{DEGREE, NODES, rows, shape};
+use super::rmat::{DEGREE, NODES, rows};
 use super::sum::{ATOMIC, add_up};
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::graph::{Arc, Graph, Rmat, rmat_graph};
+use crate::graph::{Arc, Graph};
 use crate::noise;
 use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
@@ -47,9 +49,12 @@ const UNIT: f64 = (1_u64 << 62) as f64;
 /// Ranks per 128-byte line: a node block consists of whole lines.
 const LINE: u64 = 16;
 
-static PARAMETERS: [Parameter; 3] = [
+static PARAMETERS: [Parameter; 6] = [
     NODES,
     DEGREE,
+    GRAPH,
+    REACH,
+    PARTNERS,
     Parameter {
         name: "iterations",
         kind: ParameterKind::Count { low: 1, high: 10_000 },
@@ -71,7 +76,7 @@ pub(in crate::bench) static PAGERANK: MultiGpu = MultiGpu(Benchmark {
 });
 
 struct Ranks {
-    rmat: Rmat,
+    spec: GraphSpec,
     gpus: u8,
     /// Links, drawn on first use: array sizes are known without them.
     links: OnceLock<PartitionedGraph>,
@@ -103,17 +108,16 @@ struct PartitionedGraph {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (log_nodes, degree) = shape(name, request)?;
-    let rmat = Rmat { log_nodes, degree, heaviest: 1, flips: true, seed: request.seed };
-    let (nodes, iterations) = (u64::from(rmat.nodes()), request.values.count("iterations"));
+    let spec = GraphSpec::of(name, request, 1, true)?;
+    let (nodes, iterations) = (u64::from(spec.nodes()), request.values.count("iterations"));
     let gpus = request.gpus();
     Ok(Box::new(Ranks {
-        rmat,
+        spec,
         gpus,
         links: OnceLock::new(),
-        source: memory.array("source", rmat.arcs(), Scaling::Scales),
-        target: memory.array("target", rmat.arcs(), Scaling::Scales),
-        value: memory.array("value", rmat.arcs(), Scaling::Scales),
+        source: memory.array("source", spec.arcs(), Scaling::Scales),
+        target: memory.array("target", spec.arcs(), Scaling::Scales),
+        value: memory.array("value", spec.arcs(), Scaling::Scales),
         rank: memory.array("rank", nodes, Scaling::Scales),
         sums: memory.array("sums", nodes, Scaling::Scales),
         totals: (0..gpus).map(|gpu| memory.array(&format!("total{gpu}"), iterations, Scaling::Fixed)).collect(),
@@ -122,8 +126,8 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// Incoming arcs per node, sorted by start node; parallel arcs are merged, with their number as weight.
-fn arcs_in(rmat: Rmat) -> Graph {
-    let drawn = rmat_graph(rmat).reversed();
+fn arcs_in(spec: GraphSpec) -> Graph {
+    let drawn = spec.draw().reversed();
     let most = (0..drawn.nodes()).map(|node| drawn.row(node).len()).max().unwrap_or(0);
     let mut arcs: Vec<Arc> = Vec::with_capacity(drawn.target().len());
     for node in 0..drawn.nodes() {
@@ -137,8 +141,8 @@ fn arcs_in(rmat: Rmat) -> Graph {
 }
 
 impl PartitionedGraph {
-    fn new(rmat: Rmat, gpus: u8) -> PartitionedGraph {
-        let arcs = arcs_in(rmat);
+    fn new(spec: GraphSpec, gpus: u8) -> PartitionedGraph {
+        let arcs = arcs_in(spec);
         let mut leaving = vec![0; arcs.nodes() as usize];
         for (start, count) in arcs.target().iter().zip(arcs.weight()) {
             leaving[*start as usize] += count;
@@ -166,7 +170,7 @@ fn units(rank: f64) -> u64 {
 
 impl Ranks {
     fn links(&self) -> &PartitionedGraph {
-        self.links.get_or_init(|| PartitionedGraph::new(self.rmat, self.gpus))
+        self.links.get_or_init(|| PartitionedGraph::new(self.spec, self.gpus))
     }
 
     fn nodes(&self) -> u64 {
@@ -175,7 +179,7 @@ impl Ranks {
 
     /// Initial ranks: random, with sum 1.
     fn start(&self) -> Vec<f64> {
-        let drawn: Vec<u64> = (0..self.nodes()).map(|node| noise::below(self.rmat.seed, node, 1 << 30) + 1).collect();
+        let drawn: Vec<u64> = (0..self.nodes()).map(|node| noise::below(self.spec.seed(), node, 1 << 30) + 1).collect();
         let all: u64 = drawn.iter().sum();
         drawn.into_iter().map(|one| one as f64 / all as f64).collect()
     }
@@ -295,6 +299,7 @@ impl Instance for Ranks {
 mod tests {
     use super::*;
     use crate::bench::reference::compare_f64;
+    use crate::graph::{Rmat, rmat_graph};
     use crate::record::RecordOptions;
     use crate::scale::Scale;
     use crate::simt::Backing;
@@ -340,7 +345,7 @@ mod tests {
 
     #[test]
     fn arcs_into_nodes_with_one_or_the_most_are_dropped_and_parallels_joined() {
-        let (drawn, kept) = (rmat_graph(SMALL).reversed(), arcs_in(SMALL));
+        let (drawn, kept) = (rmat_graph(SMALL).reversed(), arcs_in(GraphSpec::Rmat(SMALL)));
         let most = (0..1024).map(|node| drawn.row(node).len()).max().unwrap();
         for node in 0..1024 {
             let count = drawn.row(node).len();

@@ -8,6 +8,9 @@
 //! Labels in an R-MAT graph are random, so that even node blocks are equivalent to Gunrock's random partition. A block
 //! consists only of whole lines with distances.
 //!
+//! With random labels every GPU reads nearly all distances. GPS's table says "many-to-many": with `graph=communities`
+//! the distances of a community are read where its arcs lead, on some of the other GPUs.
+//!
 //! Departures from the sources:
 //!
 //! - Gunrock and Groute keep worklists, relax a listed node's outgoing arcs, and send distances to the GPUs that own
@@ -17,13 +20,14 @@
 //! - GPS's table says "between every pair of vertices". Programs with this name have only a single start node.
 
 use super::MultiGpu;
+use super::links::{GRAPH, GraphSpec, PARTNERS, REACH};
 use super::partition::{CtaTile, Partition, PartitionGrid};
-use super::rmat::{DEGREE, NODES, rows, shape};
+use super::rmat::{DEGREE, NODES, rows};
 use super::sum::{ATOMIC, add_up};
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::graph::{Graph, Rmat, rmat_graph};
+use crate::graph::Graph;
 use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
@@ -39,9 +43,12 @@ const HEAVIEST: u32 = 64;
 /// Distances per 128-byte line: a node block consists of whole lines.
 const LINE: u64 = 32;
 
-static PARAMETERS: [Parameter; 3] = [
+static PARAMETERS: [Parameter; 6] = [
     Parameter { source: "assumed, that of pagerank-edges: the paper names no graph", ..NODES },
     Parameter { source: "Graph500's specification: edge factor 16", ..DEGREE },
+    Parameter { source: "assumed, that of pagerank-edges: the paper names no graph", ..GRAPH },
+    REACH,
+    PARTNERS,
     Parameter {
         name: "rounds",
         kind: ParameterKind::Count { low: 1, high: 1000 },
@@ -63,7 +70,7 @@ pub(in crate::bench) static SSSP: MultiGpu = MultiGpu(Benchmark {
 });
 
 struct PartitionedPaths {
-    rmat: Rmat,
+    spec: GraphSpec,
     gpus: u8,
     /// Links, drawn on first use: array sizes are known without them.
     links: OnceLock<PartitionedGraph>,
@@ -92,17 +99,16 @@ struct PartitionedGraph {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (log_nodes, degree) = shape(name, request)?;
-    let rmat = Rmat { log_nodes, degree, heaviest: HEAVIEST, flips: false, seed: request.seed };
-    let (nodes, rounds) = (u64::from(rmat.nodes()), request.values.count("rounds"));
+    let spec = GraphSpec::of(name, request, HEAVIEST, false)?;
+    let (nodes, rounds) = (u64::from(spec.nodes()), request.values.count("rounds"));
     let gpus = request.gpus();
     Ok(Box::new(PartitionedPaths {
-        rmat,
+        spec,
         gpus,
         links: OnceLock::new(),
-        source: memory.array("source", rmat.arcs(), Scaling::Scales),
-        target: memory.array("target", rmat.arcs(), Scaling::Scales),
-        weight: memory.array("weight", rmat.arcs(), Scaling::Scales),
+        source: memory.array("source", spec.arcs(), Scaling::Scales),
+        target: memory.array("target", spec.arcs(), Scaling::Scales),
+        weight: memory.array("weight", spec.arcs(), Scaling::Scales),
         distance: memory.array("distance", nodes, Scaling::Scales),
         next: memory.array("next", nodes, Scaling::Scales),
         changed: (0..gpus).map(|gpu| memory.array(&format!("changed{gpu}"), rounds, Scaling::Fixed)).collect(),
@@ -117,8 +123,8 @@ fn blocks(nodes: u64, gpus: u8) -> Partition {
 }
 
 impl PartitionedGraph {
-    fn new(rmat: Rmat, gpus: u8) -> PartitionedGraph {
-        let drawn = rmat_graph(rmat);
+    fn new(spec: GraphSpec, gpus: u8) -> PartitionedGraph {
+        let drawn = spec.draw();
         let leaving = |node: &u32| drawn.row(*node).len();
         // In reverse order, the last maximum has the lowest label.
         let start = (0..drawn.nodes()).rev().max_by_key(leaving).unwrap_or(0);
@@ -130,7 +136,7 @@ impl PartitionedGraph {
 
 impl PartitionedPaths {
     fn links(&self) -> &PartitionedGraph {
-        self.links.get_or_init(|| PartitionedGraph::new(self.rmat, self.gpus))
+        self.links.get_or_init(|| PartitionedGraph::new(self.spec, self.gpus))
     }
 
     fn relax(&self, cta: &mut Cta<'_>) {
@@ -240,6 +246,7 @@ impl Instance for PartitionedPaths {
 mod tests {
     use super::*;
     use crate::bench::{Mode, record};
+    use crate::graph::{Rmat, rmat_graph};
     use crate::record::RecordOptions;
     use crate::scale::Scale;
     use crate::simt::Backing;
@@ -277,7 +284,7 @@ mod tests {
         let place = memory.arrays().iter().position(|array| array.name == "distance").unwrap();
         let found: Vec<u32> = memory.bits(place).into_iter().map(|bits| bits as u32).collect();
         let graph = rmat_graph(SMALL);
-        assert_eq!(found, nearest(&graph, PartitionedGraph::new(SMALL, 1).start));
+        assert_eq!(found, nearest(&graph, PartitionedGraph::new(GraphSpec::Rmat(SMALL), 1).start));
         let reached = found.iter().filter(|distance| **distance != FAR).count();
         assert!(reached > 500, "{reached} of 1024 nodes are reached");
     }
