@@ -252,6 +252,17 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
         "sssp-owners",
         &[("nodes", "1024"), ("degree", "8"), ("graph", "communities"), ("reach", "64"), ("partners", "3")],
     ),
+    (
+        "als",
+        &[
+            ("items", "40"),
+            ("users", "60"),
+            ("ratings", "600"),
+            ("features", "20"),
+            ("iterations", "2"),
+            ("factors", "atomics"),
+        ],
+    ),
     ("dwthaar1d", &[("length", "512")]),
     ("dwthaar1d", &[("length", "2")]),
     ("mersennetwister", &[("randoms", "1"), ("factor", "8")]),

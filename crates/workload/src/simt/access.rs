@@ -250,7 +250,7 @@ impl Warp<'_> {
         }
     }
 
-    fn shadow_store<T: Element>(&self, array: Array<T>, place: &LaneElements) {
+    pub(super) fn shadow_store<T: Element>(&self, array: Array<T>, place: &LaneElements) {
         if let Some(shadow) = self.launch.shadow {
             lanes(self.active).for_each(|lane| shadow.store(self.launch, array, place.elements[lane], self.cta));
         }

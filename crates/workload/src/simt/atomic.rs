@@ -80,6 +80,26 @@ impl Warp<'_> {
         self.note_writes(array, &place);
     }
 
+    /// Adds `value` to `array[index]` in each active lane, at elements that no other CTA accesses in this kernel
+    /// (`atomicAdd` on floats); no value is returned. Allowed in an independent kernel: no order of CTAs changes the sum.
+    /// Lanes act in ascending order.
+    pub fn add_alone<T: Number, I: Index>(
+        &mut self,
+        array: Array<T>,
+        index: Lanes<I>,
+        value: impl Into<Lanes<T>>,
+        order: Order,
+    ) {
+        let (place, value) = (self.lane_elements(array, index, 1), value.into());
+        self.record.wait(value.deps);
+        self.record_atomic(array, &place, AtomicResult::Discarded, order);
+        self.shadow_store(array, &place);
+        for lane in lanes(self.active) {
+            self.launch.memory.update(array, place.elements[lane], |old| old.plus(value.values[lane]));
+        }
+        self.note_writes(array, &place);
+    }
+
     /// Reduces `value` into `array[index]` and returns the old value (`atomicAdd`, `atomicMin`, `atomicMax`). Lanes act
     /// in ascending order. Not allowed in an independent kernel: the result depends on the CTA order.
     pub fn atomic<T: Integer, I: Index>(

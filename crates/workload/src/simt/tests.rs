@@ -407,6 +407,21 @@ fn floats_are_added_in_the_order_of_ctas_and_lanes() {
 }
 
 #[test]
+fn floats_are_added_in_an_independent_kernel_where_no_other_cta_accesses_them() {
+    let mut device = Device::new().checked();
+    let sums = device.memory.array::<f32>("sums", 64, Scaling::Fixed);
+    let add = |own: i32| {
+        device.launch(2, 32, |cta| {
+            let first = cta.index() as i32 * own;
+            cta.each_warp(|warp| warp.add_alone(sums, warp.lane() + first, Lanes::all(0.5), RELAXED));
+        })
+    };
+    assert!(add(32).is_ok());
+    assert_eq!(device.memory.to_vec(sums), [0.5; 64]);
+    assert!(message(add(31)).contains("declared independent, but stores to sums[31]"));
+}
+
+#[test]
 fn the_host_may_copy_the_first_elements_of_an_array() {
     let device = Device::new();
     let mut host = Host::new(&device.memory, &device.options);

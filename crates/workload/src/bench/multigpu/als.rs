@@ -31,8 +31,10 @@
 //! - Matrices are copied to the device once, not in each iteration.
 //! - Not modelled: the error over all ratings, printed by the source after each iteration.
 //!
-//! GPS, 7.4, says that its ALS mostly issues atomics. cuMF's only atomics on device memory add up this error. Ratings
-//! are drawn at random, with Netflix's number and unevenness ([`ratings`]).
+//! GPS, 7.4, says that its ALS mostly issues atomics. cuMF's only atomics on device memory add up this error. With
+//! `factors=atomics` a solution adds its change to each factor by an atomic, so that all data shared by GPUs is written
+//! by atomics; no public program is known that does. Ratings are drawn at random, with Netflix's number and unevenness
+//! ([`ratings`]).
 
 mod hermitian;
 mod ratings;
@@ -67,7 +69,7 @@ const LEVELS: u64 = 1 << 16;
 const UNROLLED: usize = 5;
 const NETFLIX: &str = "cuMF_als, README, main.cpp: the Netflix data set";
 
-static PARAMETERS: [Parameter; 7] = [
+static PARAMETERS: [Parameter; 8] = [
     Parameter {
         name: "items",
         kind: ParameterKind::Count { low: 2, high: 1 << 24 },
@@ -117,6 +119,13 @@ static PARAMETERS: [Parameter; 7] = [
         about: "iterations, each of both halves",
         source: "cuMF_als, main.cpp (ITERS)",
     },
+    Parameter {
+        name: "factors",
+        kind: ParameterKind::Choice(&["stores", "atomics"]),
+        default: "stores",
+        about: "a solved factor is stored, or the change of it is added by an atomic",
+        source: "cuMF_als, cg.cu: stores",
+    },
 ];
 
 /// The ALS benchmark.
@@ -134,6 +143,8 @@ struct AlternatingLeastSquares {
     sizes: Sizes,
     features: i32,
     iterations: u64,
+    /// True if a solution adds its change to the factors by atomics.
+    adds_atomically: bool,
     seed: u64,
     /// Ratings, drawn when first needed: array sizes are known without them.
     ratings: OnceLock<Ratings>,
@@ -220,6 +231,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         sizes,
         features: features as i32,
         iterations: request.values.count("iterations"),
+        adds_atomically: request.values.text("factors") == "atomics",
         seed: request.seed,
         ratings: OnceLock::new(),
     }))
@@ -305,8 +317,8 @@ impl Instance for AlternatingLeastSquares {
         let mut x = vec![0.0; self.x.to.len() as usize];
         let mut theta: Vec<f32> = (0..self.theta.to.len()).map(|index| self.start(index)).collect();
         for _ in 0..self.iterations {
-            reference::update(by_item, features, &theta, &mut x);
-            reference::update(by_user, features, &x, &mut theta);
+            reference::update(by_item, features, self.adds_atomically, &theta, &mut x);
+            reference::update(by_user, features, self.adds_atomically, &x, &mut theta);
         }
         equal("factor of items", &memory.to_vec(self.x.to), &x)?;
         equal("factor of users", &memory.to_vec(self.theta.to), &theta)

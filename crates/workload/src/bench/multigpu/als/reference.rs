@@ -4,8 +4,9 @@ use super::hermitian::LAMBDA;
 use super::ratings::RatingMatrix;
 use super::solve::{GROUP, SMALL, STEPS};
 
-/// Solves for all factors `to` in the rows, from the factors referenced by their ratings.
-pub(super) fn update(rows: &RatingMatrix, features: usize, from: &[f32], to: &mut [f32]) {
+/// Solves for all factors `to` in the rows, from the factors referenced by their ratings. If `adds` is true, the change
+/// of a factor is rounded, and added.
+pub(super) fn update(rows: &RatingMatrix, features: usize, adds: bool, from: &[f32], to: &mut [f32]) {
     for (row, own) in to.chunks_mut(features).enumerate() {
         let mut right = vec![0.0; features];
         let mut left = vec![vec![0.0; features]; features];
@@ -18,7 +19,11 @@ pub(super) fn update(rows: &RatingMatrix, features: usize, from: &[f32], to: &mu
             }
         }
         (0..features).for_each(|a| left[a][a] += rows.row(row).len() as f32 * LAMBDA);
+        let before = own.to_vec();
         solve(&left, &right, own);
+        if adds {
+            own.iter_mut().zip(before).for_each(|(own, before)| *own = before + (*own - before));
+        }
     }
 }
 
@@ -91,8 +96,8 @@ mod tests {
         let (by_row, by_column) = (full(4, 3, &rating), full(3, 4, &|column, row| rating(row, column)));
         let (mut x, mut theta) = (vec![0.0; 4], vec![0.1; 3]);
         for _ in 0..6 {
-            update(&by_row, 1, &theta, &mut x);
-            update(&by_column, 1, &x, &mut theta);
+            update(&by_row, 1, false, &theta, &mut x);
+            update(&by_column, 1, false, &x, &mut theta);
         }
         for (row, x) in x.iter().enumerate() {
             for (column, theta) in theta.iter().enumerate() {

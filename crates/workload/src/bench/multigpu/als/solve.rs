@@ -2,6 +2,7 @@
 
 use super::{AlternatingLeastSquares, HalfIteration, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
+use crate::bench::multigpu::sum::ATOMIC;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared};
 
 /// Conjugate-gradient steps. Source: cuMF_als, als.cu (`CG_ITER`).
@@ -68,9 +69,11 @@ impl AlternatingLeastSquares {
         let (first, left) = (row * self.features, slot as i32 * self.features * self.features);
         let [x, p, r, ap] = std::array::from_fn(|_| cta.shared(self.features as usize));
         let mut vectors = SolutionVectors { x, p, r, ap };
+        let mut before = Vec::new();
         cta.each_warp(|warp| {
             let factor = warp.compute(ComputeClass::Int, 2 + ADDRESS, warp.thread());
             let x = warp.load(half.to, factor + first);
+            before.push(x);
             warp.store_shared(&mut vectors.x, factor, x);
         });
         cta.barrier();
@@ -94,7 +97,12 @@ impl AlternatingLeastSquares {
         cta.each_warp(|warp| {
             let factor = warp.compute(ComputeClass::Int, ADDRESS, warp.thread());
             let x = warp.load_shared(&vectors.x, factor);
-            warp.store(half.to, factor + first, x);
+            if self.adds_atomically {
+                let change = warp.compute(ComputeClass::Fp32, 1, x - before[warp.index() as usize]);
+                warp.add_alone(half.to, factor + first, change, ATOMIC);
+            } else {
+                warp.store(half.to, factor + first, x);
+            }
         });
     }
 
