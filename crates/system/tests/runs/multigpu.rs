@@ -66,7 +66,7 @@ impl App {
 /// Bytes per line.
 const LINE: u64 = 128;
 
-const APPS: [App; 9] = [
+const APPS: [App; 10] = [
     App::new(
         "jacobi",
         &[("columns", "96"), ("rows", "66")],
@@ -158,6 +158,19 @@ const APPS: [App; 9] = [
                 // Doubles of a half-band, from a cut that is at a line boundary.
                 let half_band: u64 = 16 * 8 + 16 + 1;
                 if writer.abs_diff(reader) == 1 { (8 * half_band).next_multiple_of(LINE) } else { 0 }
+            }),
+        )
+    },
+    App {
+        small: &[("x", "8"), ("y", "4"), ("z", "16")],
+        ..App::new(
+            "hit-halo",
+            &[("x", "32"), ("y", "8"), ("z", "48")],
+            "steps",
+            Exchange::Pair(|writer, reader, gpus| {
+                // Three times three planes of four fields, for each of the two borders on the ring.
+                let borders = [1, gpus - 1].into_iter().filter(|step| (writer + step) % gpus == reader).count();
+                borders as u64 * 3 * 3 * 4 * (32 * 8 * 4)
             }),
         )
     },

@@ -114,6 +114,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "diffusion" => &[("columns", "70"), ("rows", "13"), ("planes", "37"), ("iterations", "2")],
         "eqwp" => &[("x", "20"), ("y", "17"), ("z", "21"), ("iterations", "3")],
         "hit" => &[("side", "16"), ("depth", "16"), ("steps", "1")],
+        "hit-halo" => &[("x", "20"), ("y", "9"), ("z", "17"), ("steps", "2")],
         "mbir" => &[("side", "32"), ("views", "34"), ("channels", "40"), ("radius", "3"), ("iterations", "1")],
         "blackscholes" => &[("samples", "262144")],
         "dct" => &[("columns", "40"), ("rows", "24")],

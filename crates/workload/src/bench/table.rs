@@ -139,6 +139,7 @@ workloads![
     &multigpu::hit::HIT,
     &multigpu::mbir::MBIR,
     &multigpu::banded::BANDED,
+    &multigpu::hit_halo::HIT_HALO,
     &amdapp::blackscholes::BLACKSCHOLES,
     &amdapp::dct::DCT,
     &amdapp::dwthaar1d::DWTHAAR1D,

@@ -9,6 +9,7 @@ pub(super) mod banded;
 pub(super) mod diffusion;
 pub(super) mod eqwp;
 pub(super) mod hit;
+pub(super) mod hit_halo;
 pub(super) mod jacobi;
 mod links;
 pub(super) mod mbir;
