@@ -5,6 +5,8 @@
 //! node. *wlc* uses a thread per edge: a CTA's threads share the edges at its nodes, like in Merrill's breadth-first
 //! search, and one thread reserves space in the next worklist for the whole CTA.
 //!
+//! A kernel first marks all nodes as unreached, and so touches the distances first.
+//!
 //! CTAs race (several may reach a node simultaneously), so kernels are recorded in CTA order.
 
 use super::network::{DEGREE, GRAPH, GraphContent, NETWORK, NODES, Network, SYMMETRIC};
@@ -21,6 +23,9 @@ use tombolo_types::{Order, Scope};
 const FAR: u32 = u32::MAX;
 /// Order and scope for CUDA's atomics: relaxed, at GPU scope.
 const ATOMIC: Order = Order::relaxed(Scope::Gpu);
+/// Threads per CTA of the kernel that marks nodes as unreached. Source: LonestarGPU 2.0, apps/sssp/main.cu
+/// (`setMaxThreadsPerBlock`) and sssp_worklistc.h (`MAXBLOCKSIZE`).
+const INITIALIZE_THREADS: u32 = 1024;
 
 static PARAMETERS: [Parameter; 9] = [
     NODES,
@@ -185,6 +190,26 @@ struct ArcRange {
 }
 
 impl SingleSourcePaths {
+    /// Marks all nodes as unreached; the host then sets the source's distance.
+    ///
+    /// *wlc* launches the kernel twice, once in the common part of the program and once in its own: apps/sssp/main.cu
+    /// and sssp_worklistc.h.
+    fn initialize(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        let nodes = self.network.nodes();
+        let ctas = u64::from(nodes.div_ceil(INITIALIZE_THREADS));
+        for _ in 0..if self.variant == Variant::EdgeWorklist { 2 } else { 1 } {
+            host.launch(Grid::new("initialize", ctas, INITIALIZE_THREADS), |cta| {
+                cta.each_warp(|warp| {
+                    let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+                    warp.when(node.lt(nodes as i32), |warp| warp.store(self.distance, node, FAR));
+                });
+            })?;
+        }
+        host.memory().write(self.distance, u64::from(self.source), 0);
+        host.copy_element_to_device(self.distance, u64::from(self.source));
+        Ok(())
+    }
+
     /// Relaxes the edges at every reached node.
     fn relax_all(&self, cta: &mut Cta<'_>) {
         let network = &self.network;
@@ -398,13 +423,12 @@ impl Instance for SingleSourcePaths {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
         memory.fill(self.weight, |arc| self.network.graph.weight()[arc as usize]);
-        memory.fill(self.distance, |node| if node == u64::from(self.source) { 0 } else { FAR });
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         self.network.copy_to_device(host);
         host.copy_to_device(self.weight);
-        host.copy_to_device(self.distance);
+        self.initialize(host)?;
         match self.worklists {
             Some(lists) => self.run_worklists(host, lists)?,
             None => self.run_topology(host)?,
@@ -495,10 +519,9 @@ mod tests {
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         let request = Request::new(&SSSP, Scale::FULL, &given, 7).unwrap();
         let recording = record(&SSSP, &request, &RecordOptions::default(), Mode::Auto).unwrap();
-        let launched = recording.commands().iter().filter_map(|command| match command {
-            Command::Launch { kernel, .. } => Some(recording.kernels()[*kernel as usize].ctas),
-            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
-        });
+        let kernels = recording.commands().iter().filter_map(Command::kernel);
+        let launched = kernels.map(|kernel| &recording.kernels()[kernel as usize]);
+        let launched = launched.filter(|info| info.name == "relax").map(|info| info.ctas);
         let expected = lists(&road_graph(2000, 7), 32).into_iter().map(|length| length.div_ceil(128));
         assert_eq!(launched.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
