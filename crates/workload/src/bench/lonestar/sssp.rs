@@ -1,20 +1,24 @@
 //! Lonestar's single-source shortest paths: Bellman and Ford's edge relaxation until nothing changes, in three
 //! implementations.
 //!
-//! *topology* visits every node in every launch. *wln* keeps a worklist, and a thread relaxes all edges at a listed
-//! node. *wlc* uses a thread per edge: a CTA's threads share the edges at its nodes, like in Merrill's breadth-first
-//! search, and one thread reserves space in the next worklist for the whole CTA.
+//! *topology* visits every node in every launch. *wln* and *wlc* keep worklists of the nodes that became nearer, with a
+//! thread per node ([`node_worklist`]) and a thread per edge ([`edge_worklist`]). Lists may hold a node several times.
 //!
 //! A kernel first marks all nodes as unreached, and so touches the distances first.
 //!
 //! CTAs race (several may reach a node simultaneously), so kernels are recorded in CTA order.
 
+mod edge_worklist;
+mod node_worklist;
+
 use super::network::{DEGREE, GRAPH, GraphContent, NETWORK, NODES, Network, SYMMETRIC};
-use crate::bench::benchmark::{Benchmark, each_active};
+use crate::bench::benchmark::{Benchmark, require};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::parameter::{Parameter, ParameterKind};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use edge_worklist::EdgeWorklists;
+use node_worklist::NodeWorklists;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tombolo_types::{Order, Scope};
@@ -27,7 +31,7 @@ const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 /// (`setMaxThreadsPerBlock`) and sssp_worklistc.h (`MAXBLOCKSIZE`).
 const INITIALIZE_THREADS: u32 = 1024;
 
-static PARAMETERS: [Parameter; 9] = [
+static PARAMETERS: [Parameter; 10] = [
     NODES,
     NETWORK,
     DEGREE,
@@ -45,14 +49,21 @@ static PARAMETERS: [Parameter; 9] = [
         kind: ParameterKind::Choice(&["topology", "wln", "wlc"]),
         default: "topology",
         about: "every node in every launch; a worklist with a thread a node; a worklist with a thread an edge",
-        source: "LonestarGPU sssp: the default, sssp-wln, sssp-wlc",
+        source: "LonestarGPU 2.0, apps/sssp/Makefile: sssp, sssp-wln, sssp-wlc",
     },
     Parameter {
         name: "threads",
-        kind: ParameterKind::Choice(&["128", "256", "352", "512", "1024"]),
-        default: "1024",
-        about: "threads of a CTA",
-        source: "NUMA-GPU, Table 2: 1046 CTAs of the 1,070,376 nodes of USA-road-d.FLA",
+        kind: ParameterKind::Choice(&["public", "128", "256", "352", "512", "1024"]),
+        default: "public",
+        about: "threads of a CTA; public: 1024 with variant=topology, 256 with wln, 512 with wlc",
+        source: "LonestarGPU 2.0: `setMaxThreadsPerBlock`; include/common.h, `BLOCKSIZE`; sssp_worklistc.h, `BLKSIZE`",
+    },
+    Parameter {
+        name: "ctas",
+        kind: ParameterKind::Count { low: 1, high: 65_535 },
+        default: "60",
+        about: "CTAs of every launch with variant=wln, at scale 1; scales",
+        source: "NUMA-GPU, Table 2: Lonestar-SSSP-Wln; LonestarGPU 2.0 has four per SM (include/common.h, `MAXNBLOCKS`)",
     },
     Parameter {
         name: "launches",
@@ -74,11 +85,14 @@ pub(crate) static SSSP: Benchmark = Benchmark {
     lay_out,
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Implementation, with its arrays.
 enum Variant {
-    Topology,
-    NodeWorklist,
-    EdgeWorklist,
+    /// Flag for a change in the launch.
+    Topology {
+        changed: Array<u32>,
+    },
+    NodeWorklist(NodeWorklists),
+    EdgeWorklist(EdgeWorklists),
 }
 
 struct SingleSourcePaths {
@@ -86,22 +100,10 @@ struct SingleSourcePaths {
     /// Weight per arc.
     weight: Array<u32>,
     distance: Array<u32>,
-    /// Change flag for *topology*; otherwise the next worklist's length.
-    changed: Array<u32>,
-    /// Worklists; `None` for *topology*.
-    worklists: Option<Worklists>,
     variant: Variant,
     source: u32,
     threads: u32,
     launches: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Worklists {
-    /// Nodes to relax in this launch, and nodes to relax in the next.
-    nodes: [Array<u32>; 2],
-    /// Number of the last launch that listed each node, used to list each node only once.
-    listed: Array<u32>,
 }
 
 /// Shortest distances from `source`, `None` for unreachable nodes: Dijkstra's algorithm.
@@ -148,45 +150,32 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         return Err(WorkloadError::Shape { workload: name, message });
     }
     check_distances(&network, source as u32).map_err(|message| WorkloadError::Shape { workload: name, message })?;
-    let (nodes, scaling) = (u64::from(network.nodes()), network.scaling);
-    let variant = match request.values.text("variant") {
-        "wln" => Variant::NodeWorklist,
-        "wlc" => Variant::EdgeWorklist,
-        _ => Variant::Topology,
+    let (variant, told) = (request.values.text("variant"), request.values.is_given("ctas"));
+    require(name, variant == "wln" || !told, || "`ctas` is of variant=wln".to_owned())?;
+    let (nodes, arcs, scaling) = (u64::from(network.nodes()), network.target.len(), network.scaling);
+    let weight = memory.array("weight", arcs, scaling);
+    let distance = memory.array("distance", nodes, scaling);
+    let (variant, threads) = match variant {
+        "wln" => {
+            let ctas = request.scale.of(request.values.count("ctas")) as u32;
+            (Variant::NodeWorklist(NodeWorklists::lay_out(memory, arcs, scaling, ctas)), 256)
+        }
+        "wlc" => (Variant::EdgeWorklist(EdgeWorklists::lay_out(memory, arcs, scaling)), 512),
+        _ => (Variant::Topology { changed: memory.array("changed", 1, Scaling::Fixed) }, 1024),
+    };
+    let threads = match request.values.text("threads") {
+        "public" => threads,
+        _ => request.values.count("threads") as u32,
     };
     Ok(Box::new(SingleSourcePaths {
-        weight: memory.array("weight", network.target.len(), scaling),
-        distance: memory.array("distance", nodes, scaling),
-        changed: memory.array("changed", 1, Scaling::Fixed),
-        worklists: (variant != Variant::Topology).then(|| Worklists {
-            nodes: ["worklist0", "worklist1"].map(|name| memory.array(name, nodes, scaling)),
-            listed: memory.array("listed", nodes, scaling),
-        }),
-        variant,
         network,
+        weight,
+        distance,
+        variant,
         source: source as u32,
-        threads: request.values.count("threads") as u32,
+        threads,
         launches: request.values.count("launches"),
     }))
-}
-
-/// Parameters for a launch over a worklist.
-struct WorklistLaunch {
-    lists: Worklists,
-    /// Index of the worklist to read.
-    from: usize,
-    /// Number of nodes on the worklist.
-    items: u32,
-    /// Launch number, from 1.
-    number: u32,
-}
-
-/// Edges at a thread's node, to be shared by the CTA's threads.
-#[derive(Clone, Copy, Debug, Default)]
-struct ArcRange {
-    first: u32,
-    degree: u32,
-    distance: u32,
 }
 
 impl SingleSourcePaths {
@@ -197,7 +186,8 @@ impl SingleSourcePaths {
     fn initialize(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         let nodes = self.network.nodes();
         let ctas = u64::from(nodes.div_ceil(INITIALIZE_THREADS));
-        for _ in 0..if self.variant == Variant::EdgeWorklist { 2 } else { 1 } {
+        let launches = if matches!(self.variant, Variant::EdgeWorklist(_)) { 2 } else { 1 };
+        for _ in 0..launches {
             host.launch(Grid::new("initialize", ctas, INITIALIZE_THREADS), |cta| {
                 cta.each_warp(|warp| {
                     let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -211,7 +201,7 @@ impl SingleSourcePaths {
     }
 
     /// Relaxes the edges at every reached node.
-    fn relax_all(&self, cta: &mut Cta<'_>) {
+    fn relax_all(&self, cta: &mut Cta<'_>, changed: Array<u32>) {
         let network = &self.network;
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -221,21 +211,15 @@ impl SingleSourcePaths {
                     let (first, degree) = network.row(warp, node);
                     warp.repeat(degree, |warp, arc| {
                         let arc = warp.compute(ComputeClass::Int, 1, first + arc);
-                        self.relax(warp, arc, distance, |warp, _| warp.store(self.changed, Lanes::all(0), 1));
+                        self.relax(warp, arc, distance, changed);
                     });
                 });
             });
         });
     }
 
-    /// Relaxes an arc whose start is at `distance`; runs `shorter(warp, node at its end)` if the distance decreased.
-    fn relax(
-        &self,
-        warp: &mut Warp<'_>,
-        arc: Lanes<u32>,
-        distance: Lanes<u32>,
-        shorter: impl FnOnce(&mut Warp<'_>, Lanes<u32>),
-    ) {
+    /// Relaxes an arc whose start is at `distance`.
+    fn relax(&self, warp: &mut Warp<'_>, arc: Lanes<u32>, distance: Lanes<u32>, changed: Array<u32>) {
         let target = warp.load(self.network.target, arc);
         // A longer path may overflow, and must not wrap to a short distance.
         let reached = distance.zip(warp.load(self.weight, arc), u32::saturating_add);
@@ -243,142 +227,18 @@ impl SingleSourcePaths {
         let reached = warp.compute(ComputeClass::Int, 1, reached);
         warp.when(reached.lt(known), |warp| {
             let before = warp.atomic(Reduction::Min, self.distance, target, reached, ATOMIC);
-            warp.when(reached.lt(before), |warp| shorter(warp, target));
+            warp.when(reached.lt(before), |warp| warp.store(changed, Lanes::all(0), 1));
         });
     }
 
-    /// Relaxes the edges at a worklist node in each thread.
-    fn relax_listed(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch) {
-        cta.each_warp(|warp| {
-            self.with_listed_node(warp, turn, |warp, range| {
-                let [first, degree, distance] = range;
-                warp.repeat(degree, |warp, arc| {
-                    let arc = warp.compute(ComputeClass::Int, 1, first + arc);
-                    self.relax(warp, arc, distance, |warp, node| {
-                        let before = warp.exchange(turn.lists.listed, node, turn.number, ATOMIC);
-                        warp.when(before.ne(turn.number), |warp| {
-                            let slot = warp.atomic(Reduction::Add, self.changed, Lanes::all(0), 1, ATOMIC);
-                            warp.store(turn.lists.nodes[1 - turn.from], slot, node);
-                        });
-                    });
-                });
-            });
-        });
-    }
-
-    /// Runs `body` with first arc, arc count and distance for each thread's worklist node.
-    fn with_listed_node(
-        &self,
-        warp: &mut Warp<'_>,
-        turn: &WorklistLaunch,
-        body: impl FnOnce(&mut Warp<'_>, [Lanes<u32>; 3]),
-    ) {
-        let item = warp.compute(ComputeClass::Int, 2, warp.global_thread());
-        warp.when(item.lt(turn.items as i32), |warp| {
-            let node = warp.load(turn.lists.nodes[turn.from], item).cast::<i32>();
-            let distance = warp.load(self.distance, node);
-            let (first, degree) = self.network.row(warp, node);
-            body(warp, [first, degree, distance]);
-        });
-    }
-
-    /// Gathers the edges at the CTA's nodes; each thread relaxes an edge at a time.
-    fn relax_shared(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch) {
-        let (threads, steps) = (cta.threads() as usize, cta.threads().ilog2() as u16);
-        let mut ranges = vec![ArcRange::default(); threads];
-        cta.each_warp(|warp| {
-            let base = (warp.index() * warp.width()) as usize;
-            self.with_listed_node(warp, turn, |warp, parts| {
-                let [first, degree, distance] = warp.compute(ComputeClass::Int, 0, parts);
-                each_active(warp, |lane| {
-                    ranges[base + lane as usize] =
-                        ArcRange { first: first.lane(lane), degree: degree.lane(lane), distance: distance.lane(lane) };
-                });
-            });
-        });
-        scan(cta, steps);
-        let edges: Vec<(u32, u32)> = ranges
-            .iter()
-            .flat_map(|range| (range.first..range.first + range.degree).map(|arc| (arc, range.distance)))
-            .collect();
-        for share in edges.chunks(threads) {
-            self.relax_share(cta, turn, share, steps);
-        }
-    }
-
-    /// Relaxes an arc per thread. `share` holds at most one arc per thread, with the arc's index and the distance at
-    /// its start.
-    fn relax_share(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch, share: &[(u32, u32)], steps: u16) {
-        let (mut found, mut slots) = (Vec::new(), Vec::new());
-        // Threads write their nodes' arcs that fall into this share, and each thread reads an arc back.
-        cta.each_warp(|warp| warp.shared(2));
-        cta.barrier();
-        cta.each_warp(|warp| {
-            warp.shared(2);
-            let base = warp.index() * warp.width();
-            let entry = |lane| share.get((base + lane) as usize).copied().unwrap_or_default();
-            let (arc, distance) = (Lanes::by_lane(|lane| entry(lane).0), Lanes::by_lane(|lane| entry(lane).1));
-            warp.when(warp.thread().lt(share.len() as i32), |warp| {
-                self.relax(warp, arc, distance, |warp, node| {
-                    let before = warp.exchange(turn.lists.listed, node, turn.number, ATOMIC);
-                    warp.when(before.ne(turn.number), |warp| {
-                        each_active(warp, |lane| found.push((base + lane, node.lane(lane))));
-                    });
-                });
-            });
-        });
-        scan(cta, steps);
-        cta.warp(0, |warp| {
-            warp.single(|warp| {
-                let count = found.len() as u32;
-                let first = warp.atomic(Reduction::Add, self.changed, Lanes::all(0), count, ATOMIC);
-                let first = warp.compute(ComputeClass::Int, 0, first);
-                each_active(warp, |lane| slots.extend((0..count).map(|at| first.lane(lane) + at)));
-                warp.shared(1);
-            });
-        });
-        cta.barrier();
-        cta.each_warp(|warp| {
-            warp.shared(1);
-            let base = warp.index() * warp.width();
-            let place = |lane| found.binary_search_by_key(&(base + lane), |(thread, _)| *thread).ok();
-            let slot = Lanes::by_lane(|lane| place(lane).map_or(0, |at| slots[at]));
-            let node = Lanes::by_lane(|lane| place(lane).map_or(0, |at| found[at].1));
-            warp.when(Lanes::by_lane(|lane| place(lane).is_some()), |warp| {
-                warp.store(turn.lists.nodes[1 - turn.from], slot, node);
-            });
-        });
-    }
-
-    fn run_topology(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+    fn run_topology(&self, host: &mut Host<'_>, changed: Array<u32>) -> Result<(), RecordError> {
         let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
         for _ in 0..self.launches {
-            host.memory().write(self.changed, 0, 0);
-            host.copy_to_device(self.changed);
-            host.launch_ordered(Grid::new("relax", ctas, self.threads), |cta| self.relax_all(cta))?;
-            host.copy_to_host(self.changed);
-            if host.memory().read(self.changed, 0) == 0 {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn run_worklists(&self, host: &mut Host<'_>, lists: Worklists) -> Result<(), RecordError> {
-        let mut items = 1;
-        host.memory().write(lists.nodes[0], 0, self.source);
-        for number in (1..=self.launches).take_while(|&number| number < u64::from(u32::MAX)) {
-            let turn = WorklistLaunch { lists, from: (number % 2) as usize ^ 1, items, number: number as u32 };
-            host.memory().write(self.changed, 0, 0);
-            host.copy_to_device(self.changed);
-            let grid = Grid::new("relax", u64::from(items.div_ceil(self.threads)), self.threads);
-            host.launch_ordered(grid, |cta| match self.variant {
-                Variant::EdgeWorklist => self.relax_shared(cta, &turn),
-                Variant::NodeWorklist | Variant::Topology => self.relax_listed(cta, &turn),
-            })?;
-            host.copy_to_host(self.changed);
-            items = host.memory().read(self.changed, 0);
-            if items == 0 {
+            host.memory().write(changed, 0, 0);
+            host.copy_to_device(changed);
+            host.launch_ordered(Grid::new("relax", ctas, self.threads), |cta| self.relax_all(cta, changed))?;
+            host.copy_to_host(changed);
+            if host.memory().read(changed, 0) == 0 {
                 break;
             }
         }
@@ -408,17 +268,6 @@ impl SingleSourcePaths {
     }
 }
 
-/// Accounts for a prefix sum over a value per thread: in each warp by shuffles, then over the warps' sums.
-fn scan(cta: &mut Cta<'_>, steps: u16) {
-    cta.each_warp(|warp| {
-        warp.compute(ComputeClass::Int, 2 * steps, ());
-        warp.shared(1);
-    });
-    cta.barrier();
-    cta.each_warp(|warp| warp.shared(1));
-    cta.barrier();
-}
-
 impl Instance for SingleSourcePaths {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
@@ -429,9 +278,10 @@ impl Instance for SingleSourcePaths {
         self.network.copy_to_device(host);
         host.copy_to_device(self.weight);
         self.initialize(host)?;
-        match self.worklists {
-            Some(lists) => self.run_worklists(host, lists)?,
-            None => self.run_topology(host)?,
+        match &self.variant {
+            Variant::Topology { changed } => self.run_topology(host, *changed)?,
+            Variant::NodeWorklist(lists) => lists.run(self, host)?,
+            Variant::EdgeWorklist(lists) => lists.run(self, host)?,
         }
         host.copy_to_host(self.distance);
         Ok(())
@@ -460,30 +310,25 @@ mod tests {
     use crate::scale::Scale;
     use tombolo_types::stream::{Command, Program};
 
-    /// Worklist lengths per launch. Groups with neighbouring items read their nodes' distances together, then relax
-    /// their edges in turns: each item's first edge, then each item's second edge.
-    fn lists(graph: &Graph, group: usize) -> Vec<u32> {
+    /// Worklist lengths per launch of *wlc*, with CTAs of `threads` threads in warps of 32. A warp loads the distances at
+    /// both ends of its arcs together, and pushes the end of each arc that is shorter.
+    fn lists(graph: &Graph, threads: usize) -> Vec<u32> {
         let mut distance = vec![FAR; graph.nodes() as usize];
-        let mut listed = vec![0; graph.nodes() as usize];
         let (mut list, mut lengths) = (vec![0_u32], Vec::new());
         distance[0] = 0;
         while !list.is_empty() {
             lengths.push(list.len() as u32);
             let mut next = Vec::new();
-            for group in list.chunks(group) {
-                let items: Vec<_> = group.iter().map(|&node| (graph.row(node), distance[node as usize])).collect();
-                let longest = items.iter().map(|(arcs, _)| arcs.len()).max().unwrap_or(0);
-                for turn in 0..longest {
-                    for (arcs, start) in &items {
-                        let Some(arc) = arcs.clone().nth(turn) else { continue };
-                        let to = graph.target()[arc];
-                        let reached = start + graph.weight()[arc];
-                        if reached < distance[to as usize] {
-                            distance[to as usize] = reached;
-                            if std::mem::replace(&mut listed[to as usize], lengths.len()) != lengths.len() {
-                                next.push(to);
-                            }
-                        }
+            for cta in list.chunks(threads) {
+                let arcs: Vec<_> = cta.iter().flat_map(|&node| graph.row(node).map(move |arc| (node, arc))).collect();
+                for warp in arcs.chunks(threads).flat_map(|share| share.chunks(32)) {
+                    let reached = |&(node, arc): &(u32, usize)| {
+                        (graph.target()[arc], distance[node as usize] + graph.weight()[arc])
+                    };
+                    let shorter = |&(to, reached): &(u32, u32)| reached < distance[to as usize];
+                    for (to, reached) in warp.iter().map(reached).filter(shorter).collect::<Vec<_>>() {
+                        distance[to as usize] = distance[to as usize].min(reached);
+                        next.push(to);
                     }
                 }
             }
@@ -496,6 +341,16 @@ mod tests {
     fn average(lengths: &[u32], threads: u32) -> f64 {
         let weighted = lengths.iter().map(|&length| f64::from(length) * f64::from(length.div_ceil(threads)));
         weighted.sum::<f64>() / lengths.iter().copied().map(f64::from).sum::<f64>()
+    }
+
+    /// CTAs per launch of `relax` for a road network of 2000 nodes.
+    fn launches(given: &[(&str, &str)]) -> Vec<u32> {
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let request = Request::new(&SSSP, Scale::FULL, &given, 7).unwrap();
+        let recording = record(&SSSP, &request, &RecordOptions::default(), Mode::Auto).unwrap();
+        let kernels = recording.commands().iter().filter_map(Command::kernel);
+        let launched = kernels.map(|kernel| &recording.kernels()[kernel as usize]);
+        launched.filter(|info| info.name == "relax").map(|info| info.ctas).collect()
     }
 
     #[test]
@@ -514,25 +369,30 @@ mod tests {
     }
 
     #[test]
-    fn launches_take_the_lists_of_a_plain_search() {
-        let given = [("nodes", "2000"), ("variant", "wln"), ("threads", "128")];
-        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        let request = Request::new(&SSSP, Scale::FULL, &given, 7).unwrap();
-        let recording = record(&SSSP, &request, &RecordOptions::default(), Mode::Auto).unwrap();
-        let kernels = recording.commands().iter().filter_map(Command::kernel);
-        let launched = kernels.map(|kernel| &recording.kernels()[kernel as usize]);
-        let launched = launched.filter(|info| info.name == "relax").map(|info| info.ctas);
-        let expected = lists(&road_graph(2000, 7), 32).into_iter().map(|length| length.div_ceil(128));
-        assert_eq!(launched.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    fn launches_of_wlc_take_the_lists_of_a_plain_search() {
+        let expected = lists(&road_graph(2000, 7), 128).into_iter().map(|length| length.div_ceil(128));
+        let launched = launches(&[("nodes", "2000"), ("variant", "wlc"), ("threads", "128")]);
+        assert_eq!(launched, expected.collect::<Vec<_>>());
     }
 
     #[test]
-    fn worklists_have_the_ctas_of_table_2() {
-        // Source: NUMA-GPU, Table 2: Lonestar-SSSP-Wln and -Wlc.
-        let graph = road_graph(435_666, 1);
-        for (group, threads, published) in [(32, 352, 60.0), (128, 128, 163.0)] {
-            let found = average(&lists(&graph, group), threads);
-            assert!((found / published - 1.0).abs() < 0.05, "{threads} threads: {found} CTAs of {published}");
-        }
+    fn launches_of_wln_have_equally_many_ctas() {
+        let launched = launches(&[("nodes", "2000"), ("variant", "wln"), ("ctas", "3")]);
+        assert!(launched.len() > 10 && launched.iter().all(|&ctas| ctas == 3), "{launched:?}");
+    }
+
+    #[test]
+    fn ctas_are_of_wln() {
+        let request = Request::new(&SSSP, Scale::FULL, &[("ctas".to_owned(), "60".to_owned())], 7).unwrap();
+        let refused = record(&SSSP, &request, &RecordOptions::default(), Mode::Auto).map(|_| ()).unwrap_err();
+        assert_eq!(refused.to_string(), "lonestar-sssp: `ctas` is of variant=wln");
+    }
+
+    #[test]
+    fn launches_of_wlc_have_a_third_of_the_ctas_of_table_2() {
+        // Source: NUMA-GPU, Table 2: 163 for Lonestar-SSSP-Wlc. The more CTAs run at once, the more threads push a node;
+        // here CTAs run in turn. Those of Wln are the parameter `ctas`.
+        let found = average(&lists(&road_graph(435_666, 1), 512), 512);
+        assert!((found / 163.0 - 0.33).abs() < 0.01, "{found} CTAs of 163");
     }
 }

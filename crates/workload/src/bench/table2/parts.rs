@@ -72,13 +72,6 @@ const ONE_KERNEL: [TableRow; 5] = [
 const ALEXNET_CONVNET2: GivenParameters =
     &[("groups", "1"), ("inputs", "64"), ("outputs", "192"), ("batch", "128"), ("tile", "48x64")];
 
-/// Workloads whose worklists do not follow the scale; a test in their module checks the CTA counts. Source: NUMA-GPU,
-/// Table 2.
-const WORKLISTS: [TableRow; 2] = [
-    ("sssp", &[("variant", "wln"), ("nodes", "435666"), ("threads", "352")], 60, 21),
-    ("sssp", &[("variant", "wlc"), ("nodes", "435666"), ("threads", "128")], 163, 21),
-];
-
 /// A warp per atom: at this footprint the run has 20,000 CTAs, half as many again as in the paper. With the paper's
 /// CTAs, atoms would take 262 MB. Source: NUMA-GPU, Table 2.
 const FOOTPRINT_ALONE: [TableRow; 1] =
@@ -92,7 +85,7 @@ const MULTIGRID: [TableRow; 2] =
 /// All rows.
 pub(super) fn rows() -> Vec<TableRow> {
     let scaled = SCALED.iter().map(|(row, _)| *row);
-    scaled.chain(ONE_KERNEL).chain(WORKLISTS).chain(FOOTPRINT_ALONE).chain(MULTIGRID).collect()
+    scaled.chain(ONE_KERNEL).chain(FOOTPRINT_ALONE).chain(MULTIGRID).collect()
 }
 
 /// Mean number of CTAs per launch, weighted by warp instructions.
