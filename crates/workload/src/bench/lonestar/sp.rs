@@ -1,16 +1,23 @@
 //! Lonestar's survey propagation for a random satisfiability problem. Clauses and variables exchange messages until
 //! they settle; then the variables with the strongest bias are fixed, and the process repeats.
 //!
-//! A sweep has two kernels: each variable gathers its clauses' surveys, and each clause combines its variables'
-//! answers. After a phase with several sweeps, kernels compute biases, fix variables, and remove clauses.
+//! An edge is an occurrence of a variable in a clause. A sweep has two kernels over the edges: `multiply` multiplies
+//! over the other clauses at the edge's variable, and `survey` over the other variables in the edge's clause. After a
+//! phase of several sweeps, `bias` lists the variables that are not fixed with their bias, the host sorts the list, and
+//! `fix` fixes the last hundredth. All values have 4 bytes, all flags 1 byte. All kernels have as many CTAs as the GPU
+//! holds at once; their threads walk over the edges or variables.
 //!
-//! Source: Braunstein, Mézard and Zecchina, Random Structures and Algorithms, 2005.
+//! The public program sorts on the GPU, by cub's radix sort, and stops with an error if a phase ends before the surveys
+//! settle.
+//!
+//! Source: LonestarGPU 2.0, apps/sp/newsp.cu and sp.h; Braunstein, Mézard and Zecchina, Random Structures and
+//! Algorithms, 2005.
 
 mod reference;
 
 use self::reference::ReferenceSurveys;
 use crate::bench::benchmark::{Benchmark, require};
-use crate::bench::reference::compare_f64;
+use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Parameter, ParameterKind};
@@ -18,49 +25,44 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threshold below which a factor counts as zero and is left out of a product. Source: assumed, far below any relevant
-/// survey and far above underflow.
-const ZERO: f64 = 1e-9;
-/// Minimum bias threshold for a phase that fixes variables: below it, surveys carry no information. Source: assumed,
-/// because the programs by Braunstein et al. stop if surveys are trivial.
+/// Largest change of a survey in a sweep after which a phase ends. Source: LonestarGPU 2.0, newsp.cu (`EPSILON`).
+const SETTLED: f32 = 0.01;
+/// Mean bias below which surveys carry no information, and the program ends. Source: LonestarGPU 2.0, newsp.cu
+/// (`PARAMAGNET`).
 const TRIVIAL: f64 = 0.01;
-/// Reciprocal of the fraction of free variables fixed per phase. Source: Braunstein et al., 2005: one percent.
+/// Reciprocal of the fraction of all variables fixed per phase. Source: LonestarGPU 2.0, newsp.cu: one percent.
 const FIXED_IN: u64 = 100;
-/// Variable states.
-const FREE: u32 = 0;
-const TRUE: u32 = 1;
-const FALSE: u32 = 2;
-/// Memory order for the maximum: relaxed, at system scope, because CTAs on all GPUs contribute.
-const MAXIMUM: Order = Order::relaxed(Scope::Sys);
+/// Order and scope for CUDA's atomics: relaxed, at GPU scope.
+const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
-static PARAMETERS: [Parameter; 6] = [
+static PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "variables",
         kind: ParameterKind::Count { low: 8, high: 1 << 24 },
-        default: "21905",
+        default: "17500",
         about: "variables, at scale 1; scales",
-        source: "LonestarGPU sp: 4.2 clauses a variable, near the threshold of satisfiability; clauses as there",
+        source: "LonestarGPU's inputs for sp: 4.2 clauses a variable, near the threshold of satisfiability",
     },
     Parameter {
         name: "clauses",
         kind: ParameterKind::Count { low: 8, high: 1 << 26 },
-        default: "92000",
+        default: "73500",
         about: "clauses, at scale 1; scales",
-        source: "LonestarGPU sp's 4.2 a variable; NUMA-GPU, Table 2: 8 MB",
+        source: "LonestarGPU's 4.2 a variable; NUMA-GPU, Table 2: 8 MB",
     },
     Parameter {
         name: "literals",
         kind: ParameterKind::Count { low: 2, high: 7 },
         default: "3",
         about: "literals of a clause",
-        source: "LonestarGPU sp: 3-SAT",
+        source: "LonestarGPU's inputs for sp: 3-SAT",
     },
     Parameter {
         name: "sweeps",
         kind: ParameterKind::Count { low: 1, high: 10_000 },
         default: "10",
-        about: "sweeps of a phase",
-        source: "assumed: a phase takes tens until surveys settle, all alike",
+        about: "sweeps of a phase, at most; fewer where surveys settle",
+        source: "assumed: LonestarGPU sp stops after 1000, and a phase takes tens until surveys settle, all alike",
     },
     Parameter {
         name: "phases",
@@ -71,45 +73,70 @@ static PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         name: "threads",
-        kind: ParameterKind::Choice(&["64", "128", "256", "448", "512", "1024"]),
-        default: "448",
+        kind: ParameterKind::Choice(&["64", "128", "256", "384", "448", "512", "1024"]),
+        default: "384",
         about: "threads of a CTA",
-        source: "NUMA-GPU, Table 2: 75 CTAs, weighted by time",
+        source: "LonestarGPU 2.0, newsp.cu",
+    },
+    Parameter {
+        name: "ctas",
+        kind: ParameterKind::Count { low: 1, high: 65_535 },
+        default: "75",
+        about: "CTAs of every kernel, at scale 1; scales",
+        source: "NUMA-GPU, Table 2: as many as an SM holds on each (LonestarGPU 2.0, newsp.cu), here five on 15 SMs",
     },
 ];
 
 /// The survey propagation benchmark.
 pub(crate) static SP: Benchmark = Benchmark {
     name: "sp",
-    about: "survey propagation: gathers along a random graph in both directions, short kernels",
-    source: "LonestarGPU sp; Braunstein et al., 2005; NUMA-GPU, Table 2 (Lonestar-SP)",
+    about: "survey propagation: gathers along a random graph from its edges, short kernels",
+    source: "LonestarGPU 2.0 sp; Braunstein et al., 2005; NUMA-GPU, Table 2 (Lonestar-SP)",
     parameters: &PARAMETERS,
     nonlinear: false,
     data_independent: false,
     lay_out,
 };
 
-struct Formula {
-    /// Variable per edge, and 1 for a negated literal; a clause's edges are adjacent.
-    variable: Array<u32>,
-    negated: Array<u32>,
-    /// Survey per edge, from clause to variable; answer per edge, from variable to clause.
-    survey: Array<f64>,
-    answer: Array<f64>,
-    /// First edge per variable in `edge`, with one more at the end; edges by variable.
+/// Edges of the clauses or of the variables (`GPUCSRGraph`).
+struct Rows {
+    /// First index in `edge` per clause or variable, with one more at the end.
     first: Array<u32>,
+    /// Edges by clause or variable.
     edge: Array<u32>,
-    /// State per variable: [`FREE`], [`TRUE`] or [`FALSE`]; bias per variable towards true (negative: towards false).
-    state: Array<u32>,
-    bias: Array<f64>,
-    /// Flag per clause: 1 if a fixed variable satisfies it.
-    satisfied: Array<u32>,
+    /// Flag per clause that a fixed variable satisfies, or per fixed variable.
+    done: Array<bool>,
+}
+
+struct Formula {
+    clauses: Rows,
+    variables: Rows,
+    /// Strength of the bias per variable, and its direction.
+    bias: Array<f32>,
+    value: Array<bool>,
+    /// Clause, variable and flag for a negated literal per edge; a clause's edges are adjacent.
+    clause: Array<u32>,
+    variable: Array<u32>,
+    negated: Array<bool>,
+    /// Survey per edge, from clause to variable.
+    survey: Array<f32>,
+    /// Weights per edge, from variable to clause: the variable is free to choose, satisfies the clause, or fails it.
+    free: Array<f32>,
+    satisfies: Array<f32>,
+    fails: Array<f32>,
+    /// Biases and numbers of the variables that are not fixed, and their count.
+    listed_bias: Array<f32>,
+    listed: Array<u32>,
+    length: Array<u32>,
+    /// Sum of the larger probabilities of the listed variables' values.
+    magnitude: Array<f32>,
     /// Bits of the largest survey change in the last sweep.
-    change: Array<u64>,
+    change: Array<u32>,
     literals: u64,
     sweeps: u64,
     phases: u64,
     threads: u32,
+    ctas: u32,
     seed: u64,
 }
 
@@ -120,240 +147,311 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let edges = clauses * literals;
     check_indices(name, edges, "literals of all clauses")?;
     require(name, variables >= literals, || format!("{variables} variables: a clause has {literals} different ones"))?;
+    let mut rows = |kind: &str, count: u64| Rows {
+        first: memory.array(&format!("{kind}-first"), count + 1, Scaling::Scales),
+        edge: memory.array(&format!("{kind}-edge"), edges, Scaling::Scales),
+        done: memory.array(&format!("{kind}-done"), count, Scaling::Scales),
+    };
+    let (clause_rows, variable_rows) = (rows("clause", clauses), rows("variable", variables));
     let mut reals = |field, len| memory.array(field, len, Scaling::Scales);
-    let (survey, answer, bias) = (reals("survey", edges), reals("answer", edges), reals("bias", variables));
-    let mut wholes = |field, len| memory.array(field, len, Scaling::Scales);
+    let [survey, free, satisfies, fails] = ["survey", "free", "satisfies", "fails"].map(|field| reals(field, edges));
+    let [bias, listed_bias] = ["bias", "listed-bias"].map(|field| reals(field, variables));
     Ok(Box::new(Formula {
-        variable: wholes("variable", edges),
-        negated: wholes("negated", edges),
-        survey,
-        answer,
-        first: wholes("first", variables + 1),
-        edge: wholes("edge", edges),
-        state: wholes("state", variables),
+        clauses: clause_rows,
+        variables: variable_rows,
         bias,
-        satisfied: wholes("satisfied", clauses),
+        value: memory.array("value", variables, Scaling::Scales),
+        clause: memory.array("clause", edges, Scaling::Scales),
+        variable: memory.array("variable", edges, Scaling::Scales),
+        negated: memory.array("negated", edges, Scaling::Scales),
+        survey,
+        free,
+        satisfies,
+        fails,
+        listed_bias,
+        listed: memory.array("listed", variables, Scaling::Scales),
+        length: memory.array("length", 1, Scaling::Fixed),
+        magnitude: memory.array("magnitude", 1, Scaling::Fixed),
         change: memory.array("change", 1, Scaling::Fixed),
         literals,
         sweeps: count("sweeps"),
         phases: count("phases"),
         threads: count("threads") as u32,
+        ctas: scaled("ctas") as u32,
         seed: request.seed,
     }))
 }
 
-/// Products over the complements of surveys, for positive and for negated occurrences. Zero factors are left out and
-/// counted separately.
-#[derive(Clone, Copy, Debug)]
-struct SurveyProducts {
-    products: [Lanes<f64>; 2],
-    zeros: [Lanes<u32>; 2],
+/// Probabilities that the surveys demand a variable to be true, and false, from the products over the complements of
+/// the surveys from all clauses, from those with the positive literal, and from those with the negated literal.
+fn demands(all: f32, positive: f32, negated: f32) -> [f32; 2] {
+    let (up, down) = ((1.0 - positive) * negated, (1.0 - negated) * positive);
+    let sum = all + up + down;
+    if sum == 0.0 { [0.0; 2] } else { [up / sum, down / sum] }
 }
 
-/// Full product, from a product without its zero factors and the zero count.
-fn full_product(product: f64, zeros: u32) -> f64 {
-    if zeros == 0 { product } else { 0.0 }
+/// Number of variables to fix, of `listed`: `count`, or one if fewer are listed.
+fn fixed_count(count: u64, listed: u64) -> u64 {
+    if count > listed { 1 } else { count }
 }
-
-/// Probability that a variable cannot satisfy a clause. Inputs are the products over the other clauses with equal sign
-/// (`same`) and with opposite sign (`other`).
-fn unable_probability(same: f64, other: f64) -> f64 {
-    let (forced, helped, open) = ((1.0 - other) * same, (1.0 - same) * other, same * other);
-    let sum = forced + helped + open;
-    if sum > 0.0 { forced / sum } else { 0.0 }
-}
-
-/// Bias of a variable towards true.
-fn bias_towards_true(positive: f64, negated: f64) -> f64 {
-    let (up, down, open) = ((1.0 - positive) * negated, (1.0 - negated) * positive, positive * negated);
-    let sum = up + down + open;
-    if sum > 0.0 { (up - down) / sum } else { 0.0 }
-}
-
-type RecordResult = Result<(), RecordError>;
 
 impl Formula {
     fn variables(&self) -> u64 {
-        self.state.len()
+        self.variables.done.len()
     }
 
     fn clauses(&self) -> u64 {
-        self.satisfied.len()
+        self.clauses.done.len()
     }
 
-    /// Runs `body` with one thread for each of `count` items.
-    fn each(
-        &self,
-        host: &mut Host<'_>,
-        name: &str,
-        count: u64,
-        body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
-    ) -> RecordResult {
-        let ctas = count.div_ceil(u64::from(self.threads));
-        host.launch(Grid::new(name, ctas, self.threads), |cta: &mut Cta<'_>| {
-            cta.each_warp(|warp| {
-                let item = warp.compute(ComputeClass::Int, 2, warp.global_thread());
-                warp.when(item.lt(count as i32), |warp| body(warp, item));
-            });
-        })
+    fn grid(&self, name: &str) -> Grid {
+        Grid::new(name, u64::from(self.ctas), self.threads)
     }
 
-    /// Runs `body(warp, edge, negated, survey)` for each edge at a variable.
+    /// Runs `body` for each item of `range` that falls to the warp: items are a grid of threads apart.
+    fn each(&self, warp: &mut Warp<'_>, range: std::ops::Range<u64>, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
+        let threads = u64::from(self.ctas) * u64::from(self.threads);
+        let thread = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+        for turn in 0..(range.end - range.start).div_ceil(threads) {
+            let item = warp.compute(ComputeClass::Int, 1, thread + (range.start + turn * threads) as i32);
+            warp.when(item.lt(range.end as i32), |warp| body(warp, item));
+        }
+    }
+
+    /// Runs `body(warp, edge)` for each edge of a clause or variable.
     fn each_edge(
         &self,
         warp: &mut Warp<'_>,
-        variable: Lanes<i32>,
-        mut body: impl FnMut(&mut Warp<'_>, Lanes<u32>, Lanes<bool>, Lanes<f64>),
+        rows: &Rows,
+        row: Lanes<u32>,
+        mut body: impl FnMut(&mut Warp<'_>, Lanes<u32>),
     ) {
-        let (first, end) = (warp.load(self.first, variable), warp.load(self.first, variable + 1));
+        let (first, end) = (warp.load(rows.first, row), warp.load(rows.first, row + 1));
         let (first, degree) = warp.compute(ComputeClass::Int, 1, (first, end - first));
         warp.repeat(degree, |warp, at| {
             let at = warp.compute(ComputeClass::Int, 1, first + at);
-            let edge = warp.load(self.edge, at);
-            let negated = warp.load(self.negated, edge).eq(1);
-            let survey = warp.load(self.survey, edge);
-            body(warp, edge, negated, survey);
+            let edge = warp.load(rows.edge, at);
+            body(warp, edge);
         });
     }
 
-    /// Computes the products over a variable's surveys.
-    fn fold(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) -> SurveyProducts {
-        let mut open = SurveyProducts { products: [Lanes::all(1.0); 2], zeros: [Lanes::all(0); 2] };
-        self.each_edge(warp, variable, |warp, _, negated, survey| {
-            let factor = warp.compute(ComputeClass::Fp64, 1, survey.map(|survey| 1.0 - survey));
-            let (negated, zero) = warp.compute(ComputeClass::Fp64, 4, (negated, factor.lt(ZERO)));
-            for (sign, here) in [!negated, negated].into_iter().enumerate() {
-                let product = (here & !zero).select(open.products[sign] * factor, open.products[sign]);
-                open.products[sign] = warp.update(open.products[sign], product);
-                let zeros = (here & zero).select(open.zeros[sign] + 1, open.zeros[sign]);
-                open.zeros[sign] = warp.update(open.zeros[sign], zeros);
-            }
+    /// Runs `body(warp, clause, variable)` for an edge whose clause is not satisfied and whose variable is not fixed.
+    fn when_open(
+        &self,
+        warp: &mut Warp<'_>,
+        edge: Lanes<i32>,
+        body: impl FnOnce(&mut Warp<'_>, Lanes<u32>, Lanes<u32>),
+    ) {
+        let variable = warp.load(self.variable, edge);
+        let clause = warp.load(self.clause, edge);
+        let satisfied = warp.load(self.clauses.done, clause);
+        warp.when(!satisfied, |warp| {
+            let fixed = warp.load(self.variables.done, variable);
+            warp.when(!fixed, |warp| body(warp, clause, variable));
         });
-        open
     }
 
-    /// Sends a free variable's answers to each of its clauses.
-    fn answer_clauses(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) {
-        let state = warp.load(self.state, variable);
-        warp.when(state.eq(FREE), |warp| {
-            let open = self.fold(warp, variable);
-            self.each_edge(warp, variable, |warp, edge, negated, survey| {
-                let negated = warp.compute(ComputeClass::Other, 2, negated);
-                let factor = survey.map(|survey| 1.0 - survey);
-                let zero = factor.lt(ZERO);
-                let pair = |positive: bool| {
-                    let here = if positive { !negated } else { negated };
-                    (here.select(open.products[0], open.products[1]), here.select(open.zeros[0], open.zeros[1]))
-                };
-                let ((same, same_zeros), (other, other_zeros)) = (pair(true), pair(false));
-                // The clause's own survey is divided out.
-                let same = zero.select(same, same.zip(factor, |product, factor| product / factor));
-                let zeros = zero.select(same_zeros - Lanes::all(1), same_zeros);
-                let (same, other) = (same.zip(zeros, full_product), other.zip(other_zeros, full_product));
-                let answer = warp.compute(ComputeClass::Fp64, 24, same.zip(other, unable_probability));
-                warp.store(self.answer, edge, answer);
+    /// Computes an edge's weights from the surveys of the other clauses at its variable (`calc_pi_values`).
+    fn multiply(&self, warp: &mut Warp<'_>, edge: Lanes<i32>) {
+        self.when_open(warp, edge, |warp, clause, variable| {
+            let negated = warp.load(self.negated, edge);
+            let [mut all, mut same, mut other] = [Lanes::all(1.0_f32); 3];
+            self.each_edge(warp, &self.variables, variable, |warp, edge| {
+                let from = warp.load(self.clause, edge);
+                let satisfied = warp.load(self.clauses.done, from);
+                warp.when(!satisfied & from.zip(clause, |from, clause| from != clause), |warp| {
+                    let open = warp.load(self.survey, edge).map(|survey| 1.0 - survey);
+                    let equal = warp.load(self.negated, edge).zip(negated, |edge, negated| edge == negated);
+                    let (open, equal) = warp.compute(ComputeClass::Fp32, 3, (open, equal));
+                    all = warp.update(all, all * open);
+                    same = warp.update(same, equal.select(same * open, same));
+                    other = warp.update(other, equal.select(other, other * open));
+                });
             });
+            let fails = same.zip(other, |same, other| (1.0 - other) * same);
+            let satisfies = same.zip(other, |same, other| (1.0 - same) * other);
+            let (fails, satisfies) = warp.compute(ComputeClass::Fp32, 4, (fails, satisfies));
+            warp.store(self.free, edge, all);
+            warp.store(self.fails, edge, fails);
+            warp.store(self.satisfies, edge, satisfies);
         });
     }
 
-    /// Sends new surveys from an unsatisfied clause: to each variable, the probability that all other variables fail
-    /// the clause.
-    fn survey_variables(&self, warp: &mut Warp<'_>, clause: Lanes<i32>) {
-        let satisfied = warp.load(self.satisfied, clause);
-        warp.when(satisfied.eq(0), |warp| {
-            let first = warp.compute(ComputeClass::Int, 2, clause * self.literals as i32);
-            let edges: Vec<_> = (0..self.literals as i32).map(|at| first + at).collect();
-            let answers: Vec<_> = edges.iter().map(|edge| warp.load(self.answer, *edge)).collect();
+    /// Computes an edge's survey, the probability that all other variables fail its clause, and returns the largest of
+    /// `largest` and the survey's change (`update_eta`).
+    fn survey(&self, warp: &mut Warp<'_>, edge: Lanes<i32>, largest: Lanes<f32>) -> Lanes<f32> {
+        let mut most = largest;
+        self.when_open(warp, edge, |warp, clause, variable| {
+            let (mut survey, mut possible) = (Lanes::all(1.0_f32), Lanes::all(true));
+            self.each_edge(warp, &self.clauses, clause, |warp, edge| {
+                let other = warp.load(self.variable, edge);
+                warp.when(possible & other.zip(variable, |other, variable| other != variable), |warp| {
+                    let fixed = warp.load(self.variables.done, other);
+                    warp.when(!fixed, |warp| {
+                        let [free, satisfies, fails] =
+                            [self.free, self.satisfies, self.fails].map(|weight| warp.load(weight, edge));
+                        let sum = warp.compute(ComputeClass::Fp32, 2, free + satisfies + fails);
+                        let factor = fails.zip(sum, |fails, sum| if sum == 0.0 { 0.0 } else { fails / sum });
+                        survey = warp.update(survey, survey * factor);
+                        possible = warp.update(possible, sum.ne(0.0));
+                    });
+                });
+            });
+            let survey = warp.compute(ComputeClass::Fp32, 8 * (self.literals as u16 - 1), survey);
+            let old = warp.load(self.survey, edge);
+            let change = warp.compute(ComputeClass::Fp32, 2, old.zip(survey, |old, new| (new - old).abs()));
+            most = warp.update(most, most.max(change));
+            warp.store(self.survey, edge, survey);
+        });
+        most
+    }
+
+    /// Runs [`Formula::survey`] over all edges, and reduces the largest change.
+    fn survey_all(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
             let mut largest = Lanes::all(0.0);
-            for (at, edge) in edges.iter().enumerate() {
-                let variable = warp.load(self.variable, *edge);
-                let free = warp.load(self.state, variable).eq(FREE);
-                let others = answers.iter().enumerate().filter(|(other, _)| *other != at);
-                let survey = others.fold(Lanes::all(1.0), |product, (_, answer)| product * *answer);
-                let old = warp.load(self.survey, *edge);
-                let survey = warp.compute(ComputeClass::Fp64, self.literals as u16 - 1, survey);
-                warp.when(free, |warp| {
-                    warp.store(self.survey, *edge, survey);
-                    let change = old.zip(survey, |old, survey| (old - survey).abs());
-                    let change = warp.compute(ComputeClass::Fp64, 2, largest.max(change));
-                    largest = warp.update(largest, change);
-                });
-            }
-            // Non-negative floats compare like their bit patterns.
-            let bits = largest.map(f64::to_bits);
-            warp.reduce(Reduction::Max, self.change, Lanes::all(0), bits, MAXIMUM);
-        });
-    }
-
-    fn find_bias(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) {
-        let state = warp.load(self.state, variable);
-        warp.when(state.eq(FREE), |warp| {
-            let SurveyProducts { products, zeros } = self.fold(warp, variable);
-            let [positive, negated] = [0, 1].map(|sign: usize| products[sign].zip(zeros[sign], full_product));
-            let bias = warp.compute(ComputeClass::Fp64, 20, positive.zip(negated, bias_towards_true));
-            warp.store(self.bias, variable, bias);
-        });
-    }
-
-    /// Fixes a free variable whose bias reaches the threshold, to the value favoured by the bias.
-    fn fix(&self, warp: &mut Warp<'_>, variable: Lanes<i32>, threshold: f64) {
-        let (state, bias) = (warp.load(self.state, variable), warp.load(self.bias, variable));
-        let chosen = state.eq(FREE) & bias.map(|bias| bias.abs() >= threshold);
-        warp.when(chosen, |warp| {
-            let value = warp.compute(ComputeClass::Fp64, 1, bias.map(|bias| if bias > 0.0 { TRUE } else { FALSE }));
-            warp.store(self.state, variable, value);
-        });
-    }
-
-    /// Removes satisfied clauses: they send no more surveys. A fixed variable that fails a clause answers 1 forever.
-    fn simplify(&self, warp: &mut Warp<'_>, clause: Lanes<i32>) {
-        let satisfied = warp.load(self.satisfied, clause);
-        warp.when(satisfied.eq(0), |warp| {
-            let first = warp.compute(ComputeClass::Int, 2, clause * self.literals as i32);
-            let mut met = Lanes::all(false);
-            for edge in (0..self.literals as i32).map(|at| first + at) {
-                let variable = warp.load(self.variable, edge);
-                let state = warp.load(self.state, variable);
-                let negated = warp.load(self.negated, edge);
-                let helps = negated.eq(1).select(state.eq(FALSE), state.eq(TRUE));
-                met = warp.compute(ComputeClass::Int, 3, met | helps);
-                warp.when(!helps & state.ne(FREE), |warp| {
-                    warp.store(self.survey, edge, 0.0);
-                    warp.store(self.answer, edge, 1.0);
-                });
-            }
-            warp.when(met, |warp| {
-                warp.store(self.satisfied, clause, 1);
-                (0..self.literals as i32).for_each(|at| warp.store(self.survey, first + at, 0.0));
+            self.each(warp, 0..self.survey.len(), |warp, edge| largest = self.survey(warp, edge, largest));
+            warp.when(largest.gt(0.0), |warp| {
+                // Non-negative floats compare like their bit patterns.
+                warp.reduce(Reduction::Max, self.change, Lanes::all(0), largest.map(f32::to_bits), ATOMIC);
             });
         });
     }
 
-    /// Bias threshold for fixing: the bias of the last variable in the strongest hundredth among the free variables.
-    fn threshold(state: &[u32], bias: &[f64]) -> f64 {
-        let free = state.iter().zip(bias).filter(|(state, _)| **state == FREE);
-        let mut sizes: Vec<f64> = free.map(|(_, bias)| bias.abs()).collect();
-        sizes.sort_by(|a, b| b.total_cmp(a));
-        let chosen = (sizes.len() as u64).div_ceil(FIXED_IN) as usize;
-        chosen.checked_sub(1).map_or(0.0, |last| sizes[last])
+    /// Computes the bias of a variable that is not fixed and lists it; returns the larger probability (`update_bias`).
+    fn find_bias(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) -> Lanes<f32> {
+        let mut larger = Lanes::all(0.0);
+        let fixed = warp.load(self.variables.done, variable);
+        warp.when(!fixed, |warp| {
+            let [mut all, mut positive, mut negative] = [Lanes::all(1.0_f32); 3];
+            self.each_edge(warp, &self.variables, variable.cast(), |warp, edge| {
+                let clause = warp.load(self.clause, edge);
+                let satisfied = warp.load(self.clauses.done, clause);
+                warp.when(!satisfied, |warp| {
+                    let open = warp.load(self.survey, edge).map(|survey| 1.0 - survey);
+                    let negated = warp.load(self.negated, edge);
+                    let (open, negated) = warp.compute(ComputeClass::Fp32, 3, (open, negated));
+                    all = warp.update(all, all * open);
+                    negative = warp.update(negative, negated.select(negative * open, negative));
+                    positive = warp.update(positive, negated.select(positive, positive * open));
+                });
+            });
+            let products = all.zip(positive, |all, positive| (all, positive));
+            let both = products.zip(negative, |(all, positive), negative| demands(all, positive, negative));
+            let [up, down] = [0, 1].map(|value: usize| both.map(|both| both[value]));
+            let [up, down] = warp.compute(ComputeClass::Fp32, 22, [up, down]);
+            let bias = up.zip(down, |up, down| (up - down).abs());
+            warp.store(self.bias, variable, bias);
+            warp.store(self.value, variable, up.gt(down));
+            larger = warp.update(larger, up.max(down));
+            let slot = warp.atomic(Reduction::Add, self.length, Lanes::all(0), 1, ATOMIC);
+            warp.store(self.listed_bias, slot, bias);
+            warp.store(self.listed, slot, variable.cast::<u32>());
+        });
+        larger
+    }
+
+    /// Runs [`Formula::find_bias`] over all variables, and adds up each CTA's larger probabilities.
+    fn find_biases(&self, cta: &mut Cta<'_>) {
+        let mut sum = 0.0;
+        cta.each_warp(|warp| {
+            let mut own = Lanes::all(0.0);
+            self.each(warp, 0..self.variables(), |warp, variable| {
+                let larger = self.find_bias(warp, variable);
+                own = warp.update(own, own + larger);
+            });
+            let width = warp.width();
+            sum += warp.sum_lanes(ComputeClass::Fp32, own, width).lane(0);
+            warp.shared(1);
+        });
+        cta.barrier();
+        cta.warp(0, |warp| {
+            warp.shared(1);
+            warp.single(|warp| warp.add_in_order(self.magnitude, Lanes::all(0), Lanes::all(sum), ATOMIC));
+        });
+    }
+
+    /// Fixes a listed variable, and marks the clauses that it satisfies (`decimate_2`).
+    fn fix(&self, warp: &mut Warp<'_>, at: Lanes<i32>) {
+        let variable = warp.load(self.listed, at);
+        warp.store(self.variables.done, variable, true);
+        self.each_edge(warp, &self.variables, variable, |warp, edge| {
+            let clause = warp.load(self.clause, edge);
+            let satisfied = warp.load(self.clauses.done, clause);
+            warp.when(!satisfied, |warp| {
+                let negated = warp.load(self.negated, edge);
+                let value = warp.load(self.value, variable);
+                warp.when(negated.zip(value, |negated, value| negated != value), |warp| {
+                    warp.store(self.clauses.done, clause, true);
+                });
+            });
+        });
+    }
+
+    /// Launches sweeps until surveys settle.
+    fn settle(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        let edges = self.survey.len();
+        for _ in 0..self.sweeps {
+            host.launch(self.grid("multiply"), |cta| {
+                cta.each_warp(|warp| self.each(warp, 0..edges, |warp, edge| self.multiply(warp, edge)));
+            })?;
+            host.memory().write(self.change, 0, 0);
+            host.copy_to_device(self.change);
+            host.launch(self.grid("survey"), |cta| self.survey_all(cta))?;
+            host.copy_to_host(self.change);
+            if f32::from_bits(host.memory().read(self.change, 0)) <= SETTLED {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the variables that are not fixed, by ascending bias, and returns their number; 0 if surveys are trivial.
+    fn list(&self, host: &mut Host<'_>) -> Result<u64, RecordError> {
+        host.memory().write(self.magnitude, 0, 0.0);
+        host.memory().write(self.length, 0, 0);
+        host.copy_to_device(self.magnitude);
+        host.copy_to_device(self.length);
+        host.launch_ordered(self.grid("bias"), |cta| self.find_biases(cta))?;
+        host.copy_to_host(self.magnitude);
+        host.copy_to_host(self.length);
+        let length = u64::from(host.memory().read(self.length, 0));
+        if f64::from(host.memory().read(self.magnitude, 0)) < TRIVIAL * length.max(1) as f64 {
+            return Ok(0);
+        }
+        host.copy_to_host(self.listed_bias);
+        host.copy_to_host(self.listed);
+        let (bias, listed) = (host.memory().to_vec(self.listed_bias), host.memory().to_vec(self.listed));
+        let mut order: Vec<_> = bias.into_iter().zip(listed).take(length as usize).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for (at, (_, variable)) in (0..).zip(order) {
+            host.memory().write(self.listed, at, variable);
+        }
+        host.copy_to_device(self.listed);
+        Ok(length)
     }
 
     /// Literals of a clause as (variable, negated); the clause's variables are distinct.
-    fn literal(&self, clause: u64) -> Vec<(u32, u32)> {
-        let mut chosen: Vec<(u32, u32)> = Vec::new();
+    fn literal(&self, clause: u64) -> Vec<(u32, bool)> {
+        let mut chosen: Vec<(u32, bool)> = Vec::new();
         let mut draws = (0..).map(|draw| noise::noise(self.seed ^ (clause << 8), draw));
         while chosen.len() < self.literals as usize {
             let bits = draws.next().unwrap_or_default();
             let variable = ((u128::from(bits) * u128::from(self.variables())) >> 64) as u32;
             if chosen.iter().all(|(other, _)| *other != variable) {
-                chosen.push((variable, bits as u32 & 1));
+                chosen.push((variable, bits & 1 == 1));
             }
         }
         chosen
     }
 
-    fn first_survey(&self, edge: u64) -> f64 {
-        noise::below(self.seed ^ (1 << 60), edge, 1 << 20) as f64 / f64::from(1 << 20)
+    fn first_survey(&self, edge: u64) -> f32 {
+        noise::below(self.seed ^ (1 << 60), edge, 1 << 20) as f32 / (1 << 20) as f32
+    }
+
+    /// Number of variables to fix per phase.
+    fn fixed_per_phase(&self) -> u64 {
+        (self.variables() / FIXED_IN).max(1)
     }
 }
 
@@ -361,64 +459,66 @@ impl Instance for Formula {
     fn fill(&self, memory: &Memory) {
         let mut edges = vec![Vec::new(); self.variables() as usize];
         for clause in 0..self.clauses() {
+            memory.write(self.clauses.first, clause, (clause * self.literals) as u32);
             for (edge, (variable, negated)) in (clause * self.literals..).zip(self.literal(clause)) {
+                memory.write(self.clause, edge, clause as u32);
                 memory.write(self.variable, edge, variable);
                 memory.write(self.negated, edge, negated);
+                memory.write(self.clauses.edge, edge, edge as u32);
                 edges[variable as usize].push(edge as u32);
             }
         }
+        memory.write(self.clauses.first, self.clauses(), self.survey.len() as u32);
         let mut at = 0;
         for (variable, edges) in (0..).zip(edges) {
-            memory.write(self.first, variable, at as u32);
+            memory.write(self.variables.first, variable, at as u32);
             for edge in edges {
-                memory.write(self.edge, at, edge);
+                memory.write(self.variables.edge, at, edge);
                 at += 1;
             }
         }
-        memory.write(self.first, self.variables(), at as u32);
+        memory.write(self.variables.first, self.variables(), at as u32);
         memory.fill(self.survey, |edge| self.first_survey(edge));
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
-        for array in [self.variable, self.negated, self.first, self.edge, self.state, self.satisfied] {
-            host.copy_to_device(array);
+        for rows in [&self.clauses, &self.variables] {
+            host.copy_to_device(rows.first);
+            host.copy_to_device(rows.edge);
+            host.copy_to_device(rows.done);
         }
-        host.copy_to_device(self.survey);
+        host.copy_to_device(self.clause);
+        host.copy_to_device(self.variable);
+        host.copy_to_device(self.negated);
+        [self.survey, self.free, self.satisfies, self.fails].into_iter().for_each(|array| host.copy_to_device(array));
+        let mut count = self.fixed_per_phase();
         for _ in 0..self.phases {
-            for _ in 0..self.sweeps {
-                host.memory().write(self.change, 0, 0);
-                host.copy_to_device(self.change);
-                self.each(host, "answer", self.variables(), |warp, variable| self.answer_clauses(warp, variable))?;
-                self.each(host, "survey", self.clauses(), |warp, clause| self.survey_variables(warp, clause))?;
-                host.copy_to_host(self.change);
-            }
-            self.each(host, "bias", self.variables(), |warp, variable| self.find_bias(warp, variable))?;
-            host.copy_to_host(self.bias);
-            let (state, bias) = (host.memory().to_vec(self.state), host.memory().to_vec(self.bias));
-            let threshold = Self::threshold(&state, &bias);
-            if threshold < TRIVIAL {
+            self.settle(host)?;
+            let length = self.list(host)?;
+            if length == 0 {
                 break;
             }
-            self.each(host, "fix", self.variables(), |warp, variable| self.fix(warp, variable, threshold))?;
-            self.each(host, "simplify", self.clauses(), |warp, clause| self.simplify(warp, clause))?;
+            count = fixed_count(count, length);
+            host.launch_ordered(self.grid("fix"), |cta| {
+                cta.each_warp(|warp| {
+                    warp.load(self.length, Lanes::all(0));
+                    self.each(warp, length - count..length, |warp, at| self.fix(warp, at));
+                });
+            })?;
         }
-        host.copy_to_host(self.state);
+        host.copy_to_host(self.variables.done);
+        host.copy_to_host(self.value);
+        host.copy_to_host(self.survey);
         Ok(())
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let mut plain = ReferenceSurveys::new(self);
-        for _ in 0..self.phases {
-            (0..self.sweeps).for_each(|_| plain.sweep());
-            if !plain.fix() {
-                break;
-            }
-        }
-        if let Some(at) = memory.to_vec(self.state).iter().zip(&plain.state).position(|(found, state)| found != state) {
-            return Err(format!("variable {at} is in state {}", memory.read(self.state, at as u64)));
-        }
-        let surveys: Vec<f64> = plain.surveys.concat();
-        compare_f64("survey", &memory.to_vec(self.survey), &surveys)
+        plain.run(self);
+        equal("fixed variable", &memory.to_vec(self.variables.done), &plain.fixed)?;
+        equal("satisfied clause", &memory.to_vec(self.clauses.done), &plain.satisfied)?;
+        equal("value", &memory.to_vec(self.value), &plain.value)?;
+        equal("survey", &memory.to_vec(self.survey), &plain.surveys.concat())
     }
 }
 
@@ -427,16 +527,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_is_needed_elsewhere_fails_a_clause() {
-        // Without other demands, the variable can always satisfy the clause. If it is negated elsewhere with certainty,
-        // it cannot.
-        assert_eq!(
-            (unable_probability(1.0, 1.0), unable_probability(1.0, 0.0), unable_probability(0.0, 1.0)),
-            (0.0, 1.0, 0.0)
-        );
-        assert_eq!(
-            (bias_towards_true(1.0, 1.0), bias_towards_true(0.0, 1.0), bias_towards_true(1.0, 0.0)),
-            (0.0, 1.0, -1.0)
-        );
+    fn a_variable_is_demanded_by_the_clauses_that_no_other_satisfies() {
+        assert_eq!(demands(1.0, 1.0, 1.0), [0.0; 2], "no clause demands it");
+        assert_eq!(demands(0.0, 0.0, 1.0), [1.0, 0.0]);
+        assert_eq!(demands(0.0, 1.0, 0.0), [0.0, 1.0]);
+        assert_eq!(demands(0.0, 0.0, 0.0), [0.0; 2], "the clauses contradict each other");
+    }
+
+    #[test]
+    fn the_last_variables_are_fixed_one_at_a_time() {
+        assert_eq!([fixed_count(5, 100), fixed_count(5, 5), fixed_count(5, 4)], [5, 5, 1]);
     }
 }
