@@ -25,7 +25,7 @@ const PROGRAMS: [(&str, &str, bool, bool); 16] = [
     ("srad", "columns=128,rows=128,iterations=2", true, true),
     ("stencil2d", "columns=128,rows=64,iterations=3", true, true),
     ("bfs", "nodes=4000,degree=4", false, true),
-    ("sssp", "nodes=2000,launches=6", false, false),
+    ("sssp", "nodes=2000,launches=6", false, true),
     ("lulesh", "side=6,steps=1", false, true),
     ("lulesh-hip", "side=10,steps=1", false, true),
     ("lulesh-unstructured", "side=6,steps=1", false, true),
