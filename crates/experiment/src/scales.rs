@@ -459,7 +459,7 @@ mod tests {
             let wanted = ScaleRequest { label: "it".to_owned(), workload: Arc::new(only(word).unwrap()), least };
             search(baseline).run(&wanted, folder.path(), &SilentWatcher).unwrap()
         };
-        let triad = "triad,elements=1048576,iterations=1";
+        let triad = "triad,elements=4194304,iterations=1";
         let here = ran(Baseline::Other(&machine, Arc::clone(&designs[0])), triad);
         assert_eq!(here.tried, ran(Baseline::Listed(0), triad).tried, "the listed design, named");
         let over_one = ran(Baseline::Other(&one, Arc::clone(&designs[0])), triad);
@@ -489,7 +489,7 @@ mod tests {
             compare_limit_s: 60.0,
             threads: 1,
         };
-        let workload = Arc::new(only("triad,elements=262144").unwrap());
+        let workload = Arc::new(only("triad,elements=4194304,iterations=1").unwrap());
         let wanted = ScaleRequest { label: "triad".to_owned(), workload, least: MachineScale::new(1, 33).unwrap() };
         let folder = tempfile::tempdir().unwrap();
         let found = search.run(&wanted, folder.path(), &SilentWatcher).unwrap();
