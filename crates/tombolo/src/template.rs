@@ -124,7 +124,7 @@ pub(crate) fn of_crate(name: &str, library: &str) -> Vec<CrateFile> {
     let head = TEMPLATE.find("\nuse crate::").expect("the template imports the language");
     let body = TEMPLATE.find("/// Threads per CTA").expect("the template begins with its constants");
     assert!(head < body, "imports come first");
-    let program = TEMPLATE[body..].replace("pub(crate) static TEMPLATE", "pub static PROGRAM");
+    let program = TEMPLATE[body..].replace("pub(crate) static TEMPLATE", "pub(crate) static PROGRAM");
     let program = program.replace("\"template\"", &quoted(name));
     let program =
         program.replace("/// The workload's entry in the table.", "/// The program's entry in the command line.");
@@ -204,7 +204,7 @@ mod tests {
         let [(_, manifest), (_, main), (_, program)] = &files[..] else { panic!("three files") };
         assert!(manifest.contains("name = \"my-study\"") && manifest.contains("path = \"../tombolo\""), "{manifest}");
         assert!(main.lines().count() <= 40 && main.contains("&program::PROGRAM"), "{main}");
-        assert!(program.contains("name: \"my-study\"") && program.contains("pub static PROGRAM"), "{program}");
+        assert!(program.contains("name: \"my-study\"") && program.contains("static PROGRAM"), "{program}");
         assert!(!program.contains("crate::") && !program.to_lowercase().contains("template"), "{program}");
     }
 

@@ -1,6 +1,9 @@
 //! Sums of elements at a distance: `y[i] = x[i] + x[(i + distance) % elements]`. The distance decides whose memory is read.
 
-use tombolo::program::*;
+use tombolo::program::{
+    Array, Benchmark, ComputeClass, Grid, Host, Instance, Memory, Parameter, ParameterKind, RecordError, Scaling,
+    compare,
+};
 
 /// Threads per CTA. Source: assumed.
 const THREADS: u32 = 256;
@@ -23,7 +26,7 @@ static PARAMETERS: [Parameter; 2] = [
 ];
 
 /// The program's entry in the command line.
-pub static DISTANT_SUM: Benchmark = Benchmark {
+pub(crate) static DISTANT_SUM: Benchmark = Benchmark {
     name: "distant-sum",
     about: "sums of elements half an array apart: every read of a second element is of another GPU",
     source: "assumed",
@@ -60,9 +63,9 @@ impl Instance for Arrays {
             host.launch(Grid::new("distant_sum", elements.div_ceil(u64::from(THREADS)), THREADS), |cta| {
                 cta.each_warp(|warp| {
                     let i = warp.global_thread().cast::<i64>();
-                    warp.when(i.clone().lt(elements as i64), |warp| {
-                        let there = warp.compute(ComputeClass::Int, 2, (i.clone() + elements as i64 / 2) % elements as i64);
-                        let sum = warp.load(self.x, i.clone()) + warp.load(self.x, there);
+                    warp.when(i.lt(elements as i64), |warp| {
+                        let there = warp.compute(ComputeClass::Int, 2, (i + elements as i64 / 2) % elements as i64);
+                        let sum = warp.load(self.x, i) + warp.load(self.x, there);
                         let sum = warp.compute(ComputeClass::Fp32, 1, sum);
                         warp.store(self.y, i, sum);
                     });

@@ -7,6 +7,7 @@ mod compared;
 mod explain;
 mod files;
 mod new;
+mod own;
 mod refusals;
 mod report;
 mod results;

@@ -34,9 +34,20 @@ fn results(workload: &dyn Workload, request: &Request, gpus: u8) -> BTreeMap<Str
 
 #[test]
 fn results_do_not_depend_on_the_number_of_gpus() {
+    agree_with_one_gpu(&[4, 7]);
+}
+
+#[test]
+#[ignore = "deep: further numbers of GPUs"]
+fn results_do_not_depend_on_the_number_of_gpus_up_to_16() {
+    agree_with_one_gpu(&[2, 16]);
+}
+
+/// Compares the results of every program on so many GPUs with those on a single GPU.
+fn agree_with_one_gpu(numbers: &[u8]) {
     for (workload, request) in requests() {
         let alone = results(workload, &request, 1);
-        for gpus in [2, 4, 7, 16] {
+        for &gpus in numbers {
             let shared = results(workload, &request, gpus);
             // An array owned by a single GPU has the GPU's number in its name.
             let is_own =

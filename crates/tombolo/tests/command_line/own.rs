@@ -1,0 +1,43 @@
+//! The crate `examples/own`: a program, a machine and a design of a user are known to every command.
+
+use crate::{stderr, stdout};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Runs the example's command line.
+fn own(arguments: &[&str]) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_tombolo")).with_file_name("examples").join("own");
+    Command::new(program).args(arguments).output().expect("the example is built with the tests")
+}
+
+fn document(arguments: &[&str]) -> Value {
+    let output = own(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("one JSON document")
+}
+
+#[test]
+fn a_program_a_machine_and_a_design_of_a_crate_are_run_compared_and_checked() {
+    let program = "distant-sum,elements=65536,launches=2";
+    let on = ["--machine", "two-boards", "--scale", "1/16", "--workload", program];
+    let run = document(&[&["run", "--design", "careful-hmg", "--check", "--json"], &on[..]].concat());
+    assert_eq!((&run["machine"], &run["design"]), (&"two-boards".into(), &"careful-hmg".into()));
+    assert_eq!(run["check"]["violations"], 0);
+    let compared = stdout(&own(&[&["compare", "--designs", "hmg,careful-hmg"], &on[..]].concat()));
+    assert!(compared.contains("distant-sum") && compared.contains("careful-hmg"), "{compared}");
+    let explained = own(&[&["explain", "--designs", "no-remote-caching,careful-hmg"], &on[..]].concat());
+    assert!(explained.status.success(), "{}", stderr(&explained));
+}
+
+#[test]
+fn what_a_crate_adds_is_listed_and_shown_and_the_design_is_verified() {
+    let listed = document(&["list", "workloads", "--json"]);
+    let found = listed.as_array().expect("a list").iter().find(|one| one["name"] == "distant-sum").expect("listed");
+    assert_eq!(found["suite"], "registered");
+    assert!(stdout(&own(&["list", "machines"])).contains("two-boards"));
+    assert!(stdout(&own(&["show", "design", "careful-hmg"])).contains("l2_write"));
+    let checked = own(&["check", "--design", "careful-hmg", "--timed", "20", "--json"]);
+    assert!(checked.status.success(), "{}", stderr(&checked));
+    assert!(stdout(&own(&["list", "designs"])).contains("careful-hmg"));
+}
