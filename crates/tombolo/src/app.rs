@@ -13,10 +13,10 @@ use tombolo_machine::preset::{self, Preset};
 /// What is added has a name of its own, and is known to every command: `run`, `compare`, `sweep`, `explain`, `share`,
 /// `scale`, `list` and `show`, and files of experiments. `tombolo new crate` writes a crate that uses it.
 ///
-/// ```no_run
-/// # static SAXPY: tombolo::program::Benchmark = todo!();
-/// fn main() -> std::process::ExitCode {
-///     tombolo::App::new().program(&SAXPY).execute()
+/// ```
+/// /// The command line with a program of [`tombolo::program`].
+/// fn command_line(program: &'static dyn tombolo::program::Workload) -> std::process::ExitCode {
+///     tombolo::App::new().program(program).execute()
 /// }
 /// ```
 #[derive(Default)]
