@@ -166,9 +166,19 @@ fn workload(name: &str, machine: &MachineConfig, gpus: u64) -> Arc<dyn Program> 
 }
 
 #[test]
-#[ignore = "deep: every design at four sizes, some ten minutes"]
-fn stencils_run_on_many_modules_under_every_design_that_accepts_them() {
-    for gpus in [33, 65, 72, 144] {
+#[ignore = "deep: every design, several minutes of a core"]
+fn stencils_run_on_33_65_and_72_modules_under_every_design_that_accepts_them() {
+    stencils_run_on(&[33, 65, 72]);
+}
+
+#[test]
+#[ignore = "deep: every design, twenty minutes of a core, for memory that moves, is copied or is published among all"]
+fn stencils_run_on_144_modules_under_every_design_that_accepts_them() {
+    stencils_run_on(&[144]);
+}
+
+fn stencils_run_on(numbers: &[u64]) {
+    for &gpus in numbers {
         let machine = dgx(gpus);
         let programs = ["jacobi", "stencil2d"].map(|name| workload(name, &machine, gpus));
         for design in designs().filter(|design| design.build(&machine).is_ok()) {
