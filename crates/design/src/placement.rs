@@ -182,7 +182,7 @@ choice! {
         /// Source: GPS, section 6.
         Hull = "hull",
         /// The pages written by the GPU among those that another GPU accesses at any time in the program, to every other
-        /// GPU. Source: GPS, sections 6 and 7.2: all shared data is sent once; Figure 9, shared application pages.
+        /// GPU. Source: GPS, 7.2: memcpy "copies all shared data exactly once"; Figure 9, shared application pages.
         SharedPages = "shared-pages",
         /// The lines written by the GPU in these pages, to every other GPU: two ranges in an array share a call as for
         /// `needed`. Source: assumed; GPS does not state the grain of a copy.

@@ -310,8 +310,8 @@ fn fraction(scale: MachineScale) -> f64 {
     scale.numerator() as f64 / scale.denominator() as f64
 }
 
-/// True if a ratio to capacity is too far from its value at scale 1.
-fn is_off(ratio: f64) -> bool {
+/// True if a ratio to capacity is farther than [`MOST_OFF`] from its value at scale 1.
+pub fn is_off(ratio: f64) -> bool {
     ratio.max(1.0 / ratio) > MOST_OFF
 }
 
@@ -466,7 +466,7 @@ mod tests {
         let speedup = over_one.tried[0].speedups[0];
         assert!((2.0..=4.5).contains(&speedup), "four sockets over one: {speedup}");
         assert!(over_one.refused.is_empty() && (over_one.tried[0].footprint - 1.0).abs() < 0.1);
-        // Both vectors keep their size: at 1/32 they are as large as two of the matrix's rows, of which one is left.
+        // Both vectors keep their size, each that of a row; at 1/32 the matrix has a single row.
         let fixed = ran(Baseline::Listed(0), "atax,rows=32,columns=2048");
         let refused: Vec<&str> = fixed.refused.iter().map(|one| one.scale.as_str()).collect();
         assert_eq!((refused, fixed.tried[0].scale.as_str()), (vec!["1/32"], "1/16"));

@@ -289,7 +289,7 @@ impl WorkloadChoice {
 
     /// Returns every parameter with its value, explicit or default, in the workload's order. A file or trace is
     /// represented by a hash over its contents at the first call: a point's key remains valid even if input files
-    /// change later.
+    /// change later. A registered program has one parameter more, `program`: a hash over this executable.
     ///
     /// # Errors
     /// Returns an error if the workload does not accept its parameters, or if a file cannot be read.
@@ -317,7 +317,10 @@ impl WorkloadChoice {
             };
             Ok((parameter.name, value))
         };
-        workload.parameters().iter().map(of).collect()
+        let parameters = workload.parameters().iter().map(of);
+        // A registered program may change, and its streams with it: the executable that contains it stands for it.
+        let program = (bench::suite(workload) == bench::REGISTERED).then(|| Ok(("program", executable_hash()?)));
+        parameters.chain(program).collect()
     }
 
     /// Runs the program once with up to `threads` threads, and stores its streams. A trace is opened instead.
@@ -402,6 +405,13 @@ fn trace_hash(path: &Path) -> Result<String, PointError> {
 /// length or modification time changes.
 fn file_hash(path: &Path) -> Result<String, PointError> {
     hashed(path).map_err(|error| PointError::File { path: path.display().to_string(), error })
+}
+
+/// Returns a hash over the executable of this process.
+fn executable_hash() -> Result<String, PointError> {
+    let path =
+        std::env::current_exe().map_err(|error| PointError::File { path: "the executable".to_owned(), error })?;
+    file_hash(&path)
 }
 
 fn hashed(path: &Path) -> io::Result<String> {

@@ -160,7 +160,7 @@ impl<D: Contents> Publisher<D> {
         }
     }
 
-    /// Number of changes so far to what [`Publisher::publishing`] tells of any line.
+    /// Number of changes so far to the publication state of all lines ([`Publisher::publishing`]).
     pub fn changes(&self) -> u64 {
         self.changes + self.queue.changes()
     }

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, apply, design};
 use tombolo_experiment::scales::{
-    Baseline, MOST_OFF, ScaleOutcome, ScaleRequest, ScaleSearch, ScalesError, StopReason, of_suite,
+    Baseline, ScaleOutcome, ScaleRequest, ScaleSearch, ScalesError, StopReason, is_off, of_suite,
 };
 use tombolo_experiment::workload::{WorkloadChoice, workloads};
 use tombolo_machine::error::near;
@@ -250,7 +250,7 @@ impl Scales {
                 )
             });
             let off = found.tried.iter().find(|one| one.scale == found.scale).and_then(|one| one.active_set);
-            let off = off.filter(|ratio| ratio.max(1.0 / ratio) > MOST_OFF).map_or(String::new(), |ratio| {
+            let off = off.filter(|ratio| is_off(*ratio)).map_or(String::new(), |ratio| {
                 format!("  at that scale the active set over capacity is {ratio:.1} times that at scale 1\n")
             });
             format!("{}: {}{error} ({why})\n{off}{}", found.workload, found.scale, refused.collect::<String>())

@@ -67,7 +67,7 @@ fn computes_for_wide_warps(workload: &dyn Workload) {
 
 /// The run with a single thread also checks that independent kernels are independent.
 fn is_the_same_in_every_run_for_every_thread_count_and_on_disk(workload: &dyn Workload, first: &Recording) {
-    // One of them keeps its streams on disk.
+    // The run with a single thread keeps all streams on disk.
     for (threads, check_independence, held_bytes) in [(1, true, 0), (3, false, options().held_bytes)] {
         let again = RecordOptions { threads, check_independence, held_bytes, ..options() };
         let again = recorded(workload, &again, Mode::Verify);

@@ -3,8 +3,8 @@
 //!
 //! A generated graph is undirected and simple, except for R-MAT graphs and graphs with locality, which keep all arcs
 //! as drawn. A file's graph has the file's directed arcs in file order: parallel arcs and loops stay, as in Galois
-//! (`graph-convert`) and Pannotia (`parseCOO`, `parseMM`). If the file or the user requests symmetry, each arc without a reverse arc receives
-//! a reverse arc.
+//! (`graph-convert`) and Pannotia (`parseCOO`, `parseMM`). If the file or the user requests symmetry, each arc without a
+//! reverse arc receives a reverse arc.
 
 mod arcs;
 mod dimacs;

@@ -71,13 +71,8 @@ impl Warp<'_> {
             let name = self.launch.memory.name(array);
             self.fault(format_args!("{name} is added to in order in a kernel declared independent"));
         }
-        let (place, value) = (self.lane_elements(array, index, 1), value.into());
-        self.record.wait(value.deps);
-        self.record_atomic(array, &place, AtomicResult::Discarded, order);
-        for lane in lanes(self.active) {
-            self.launch.memory.update(array, place.elements[lane], |old| old.plus(value.values[lane]));
-        }
-        self.note_writes(array, &place);
+        let place = self.lane_elements(array, index, 1);
+        self.add(array, &place, value.into(), order);
     }
 
     /// Adds `value` to `array[index]` in each active lane, at elements that no other CTA accesses in this kernel
@@ -90,14 +85,19 @@ impl Warp<'_> {
         value: impl Into<Lanes<T>>,
         order: Order,
     ) {
-        let (place, value) = (self.lane_elements(array, index, 1), value.into());
-        self.record.wait(value.deps);
-        self.record_atomic(array, &place, AtomicResult::Discarded, order);
+        let place = self.lane_elements(array, index, 1);
         self.shadow_store(array, &place);
+        self.add(array, &place, value.into(), order);
+    }
+
+    /// Adds `value` at `place` in each active lane, in ascending lane order, without a check of independence.
+    fn add<T: Number>(&mut self, array: Array<T>, place: &LaneElements, value: Lanes<T>, order: Order) {
+        self.record.wait(value.deps);
+        self.record_atomic(array, place, AtomicResult::Discarded, order);
         for lane in lanes(self.active) {
             self.launch.memory.update(array, place.elements[lane], |old| old.plus(value.values[lane]));
         }
-        self.note_writes(array, &place);
+        self.note_writes(array, place);
     }
 
     /// Reduces `value` into `array[index]` and returns the old value (`atomicAdd`, `atomicMin`, `atomicMax`). Lanes act

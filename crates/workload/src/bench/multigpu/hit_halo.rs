@@ -197,7 +197,7 @@ impl Gas {
         COURANT * (spacing / (SOUND + 2.0 * AMPLITUDE)).min(spacing * spacing / (6.0 * VISCOSITY))
     }
 
-    /// Indices of a point and of its neighbours, in the order of [`derivatives`].
+    /// Indices of a point and its neighbours; [`derivatives`] states the order.
     fn points(&self, place: [Lanes<i32>; 3]) -> [Lanes<i32>; POINTS] {
         let [wide, high, _] = self.sides;
         let strides = [1, wide, wide * high];
