@@ -266,7 +266,7 @@ impl ExperimentPlan {
                     let part = Metric { value: value.clone(), ..metric.clone() };
                     numbers.quantity(&point, &part, |path| self.path(metric, path))
                 };
-                of(first)? + f64::from(published.count - 1) * of(further)?
+                Extrapolation::total(published.count, of(first)?, of(further)?)
             }
             _ => numbers.quantity(&point, metric, |path| self.path(metric, path))?,
         };

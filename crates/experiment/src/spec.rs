@@ -1,6 +1,11 @@
 //! Format of an experiment file. The doc comments are also the descriptions in the editor schema.
 
+mod metric;
+mod suite;
+
+pub use metric::{Baseline, Extrapolation, Metric, Relative};
 use serde::{Deserialize, Serialize};
+pub use suite::{PublishedIterations, StatedWorkload, Suite, SuiteWorkload};
 
 /// Text that knows its position in the experiment file.
 #[derive(Clone, Debug, Deserialize)]
@@ -165,78 +170,6 @@ pub struct Quick {
     pub reason: String,
 }
 
-/// A list of workloads, each with a scale and parameters.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Suite {
-    /// Description on a single line.
-    pub description: String,
-    /// Smallest scale allowed by the reading of the paper.
-    pub least: Text,
-    /// Workloads, in order.
-    pub workload: Vec<SuiteWorkload>,
-    /// The paper's statements about its workloads, by label: all workloads, including workloads absent from this suite.
-    #[serde(default)]
-    pub stated: Vec<StatedWorkload>,
-}
-
-/// A paper's statements about a workload.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct StatedWorkload {
-    /// Workload name in the paper.
-    pub label: String,
-    /// CTAs in its kernels, averaged over time.
-    pub ctas: u64,
-    /// Footprint, in MB.
-    pub footprint_mb: u64,
-}
-
-/// A workload in a suite.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct SuiteWorkload {
-    /// Workload spelled for the command line, for example `nw,length=4096`.
-    pub workload: Text,
-    /// Label in figures; defaults to its name.
-    #[serde(default)]
-    pub label: Option<String>,
-    /// Fraction run at quick scale.
-    pub scale: Text,
-    /// Smallest scale, if different from the suite's.
-    #[serde(default)]
-    pub least: Option<Text>,
-    /// Relative error of speed-ups at quick scale from larger scales, measured with `tombolo scale`.
-    #[serde(default)]
-    pub error: Option<f64>,
-    /// Parameters for quick scale only, for example `sweeps=1`: less work, with an unchanged kind of work.
-    #[serde(default)]
-    pub quick: Option<Text>,
-    /// Parameters for a second size at quick scale, which replace the first: directions are repeated with them.
-    #[serde(default)]
-    pub second: Option<Text>,
-    /// Reason for the scale and the parameters, shown in reports.
-    #[serde(default)]
-    pub reason: String,
-    /// Number of iterations in the published program, for metrics that extrapolate. Absent if iterations differ.
-    #[serde(default)]
-    pub iterations: Option<PublishedIterations>,
-}
-
-/// Number of iterations in a published program.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct PublishedIterations {
-    /// Number of iterations, in the repetitions that a run's record counts.
-    pub count: u32,
-    /// Source of the number.
-    pub source: String,
-}
-
 /// A swept value.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -321,102 +254,6 @@ pub struct LeftOut {
     pub metric: Metric,
     /// Lower bound: a workload is selected if its number is at least this value.
     pub at_least: f64,
-}
-
-/// A metric: `factor × sum of value ÷ sum of per`, then normalised.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Metric {
-    /// Label of the value in the figure.
-    pub name: String,
-    /// Counter paths, summed: from a run's record (`time_s`, `coherence.stores_on_shared`), the sharing pass
-    /// (`sharing.inter_gpu_loads`), the array pass (`arrays.written_bytes`) or the machine
-    /// (`hardware.directory_bits_per_entry`). In a normalised metric, `time_s` is the time chosen with `--time`. By
-    /// default this is the region from the first kernel to the end of the last. `time.region_s`, `time.kernels_s` and
-    /// `time.whole_s` do not depend on the choice.
-    pub value: Vec<Text>,
-    /// Counters to divide by; summed.
-    #[serde(default)]
-    pub per: Vec<Text>,
-    /// Value for a zero divisor; none if absent.
-    #[serde(default)]
-    pub empty: Option<f64>,
-    /// Factor, for units.
-    #[serde(default)]
-    pub factor: Option<f64>,
-    /// Divides by the scale: for absolute rates.
-    #[serde(default)]
-    pub per_scale: bool,
-    /// Normalisation; measured values if absent.
-    #[serde(default)]
-    pub relative: Option<Relative>,
-    /// Baseline of the normalisation.
-    #[serde(default)]
-    pub to: Option<Baseline>,
-    /// Counters for the baseline point, if different from `value`; summed.
-    #[serde(default)]
-    pub to_value: Vec<Text>,
-    /// For a workload with published iterations, replaces `value` by the time of all of them. The baseline is replaced too.
-    #[serde(default)]
-    pub extrapolate: Option<Extrapolation>,
-}
-
-impl Metric {
-    /// All counter paths that the metric reads.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Text> {
-        let further = self.extrapolate.iter().flat_map(|more| more.first.iter().chain(&more.further));
-        self.value.iter().chain(&self.per).chain(&self.to_value).chain(further)
-    }
-}
-
-/// Time of N iterations from a run of fewer: `first + (N - 1) × further`.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Extrapolation {
-    /// Counters of the first iteration, summed.
-    pub first: Vec<Text>,
-    /// Counters of each further iteration, summed.
-    pub further: Vec<Text>,
-}
-
-/// Normalisation of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum Relative {
-    /// Baseline ÷ value: for times.
-    #[serde(rename = "speed-up")]
-    SpeedUp,
-    /// Value ÷ baseline.
-    #[serde(rename = "ratio")]
-    Ratio,
-}
-
-impl Relative {
-    /// Normalises a value by the given baseline.
-    pub(crate) fn of(self, value: f64, baseline: f64) -> f64 {
-        match self {
-            Relative::SpeedUp => baseline / value,
-            Relative::Ratio => value / baseline,
-        }
-    }
-}
-
-/// A point relative to a value's point, for example its baseline: absent fields keep the value's own choice.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Baseline {
-    /// Machine of the point, not necessarily in `machines`.
-    #[serde(default)]
-    pub machine: Option<Text>,
-    /// Design of the point, not necessarily in `designs`.
-    #[serde(default)]
-    pub design: Option<Text>,
-    /// Label of the point's step, or `none` for a point without any axis setting.
-    #[serde(default)]
-    pub step: Option<Text>,
 }
 
 /// Drawing of a figure: shape and axes.
