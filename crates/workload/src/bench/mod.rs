@@ -45,3 +45,5 @@ mod small;
 mod table2;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod variants;

@@ -1,6 +1,7 @@
 //! Digests for recordings from small instances: a change in a program's behaviour becomes visible, and is either
 //! intended or an error.
 
+use super::variants::VARIANTS;
 use super::*;
 use crate::record::Recording;
 use std::hash::{Hash, Hasher};
@@ -60,7 +61,7 @@ fn every_pinned_line_is_of_an_instance() {
         given.iter().fold((*name).to_owned(), |text, (key, value)| format!("{text},{key}={value}"))
     };
     let shipped = list().iter().map(|workload| workload.name().to_owned());
-    let instances: Vec<String> = shipped.chain(tests::VARIANTS.iter().map(variant)).collect();
+    let instances: Vec<String> = shipped.chain(VARIANTS.iter().map(variant)).collect();
     let pinned: Vec<&str> = PINNED.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
     assert_eq!(pinned, instances);
 }

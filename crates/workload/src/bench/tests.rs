@@ -1,6 +1,7 @@
 //! Tests for properties required from every shipped workload.
 
 use super::small::{request, small};
+use super::variants::VARIANTS;
 use super::*;
 use crate::record::{RecordError, RecordOptions, Recording, Sample};
 use crate::scale::Scale;
@@ -185,93 +186,6 @@ fn the_host_copies_the_low_band_of_an_image_between_levels() {
     assert_eq!(told_of_image[..5], red);
     assert_eq!(told_of_image[5..8], ["reads red-bands[198] writes red[198]", "transform", "transform"]);
 }
-
-/// Additional parameter sets for workloads shared by several suites.
-pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
-    ("kmeans", &[("points", "700"), ("features", "5"), ("program", "rodinia"), ("iterations", "3")]),
-    ("nw", &[("length", "128"), ("tile", "64")]),
-    ("lulesh", &[("side", "7"), ("regions", "1"), ("steps", "3")]),
-    ("lulesh-unstructured", &[("side", "6"), ("regions", "20"), ("steps", "3")]),
-    ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
-    ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
-    ("bfs", &[("nodes", "900"), ("threads", "128"), ("launches", "9")]),
-    ("sssp", &[("nodes", "900"), ("variant", "wln"), ("threads", "128")]),
-    ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("threads", "128")]),
-    ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("network", "random"), ("degree", "9"), ("launches", "4")]),
-    ("sssp", &[("nodes", "900"), ("variant", "topology"), ("network", "mesh"), ("launches", "9")]),
-    ("mst", &[("nodes", "900"), ("ctas", "3"), ("network", "mesh"), ("threads", "128")]),
-    ("mst", &[("nodes", "1300"), ("ctas", "2"), ("network", "random"), ("degree", "6")]),
-    ("lstm-layer2", &[("hidden", "64"), ("batch", "4"), ("steps", "2")]),
-    ("gru", &[("hidden", "96"), ("batch", "16"), ("steps", "4")]),
-    ("cnn", &[("batch", "3"), ("side", "10"), ("inputs", "5"), ("channels", "36"), ("outputs", "40"), ("splits", "1")]),
-    ("hacc", &[("particles", "130"), ("angle", "700"), ("leaf", "17"), ("trials", "1")]),
-    ("hacc", &[("particles", "7"), ("trials", "1")]),
-    ("pennant", &[("rays", "30"), ("rings", "12"), ("cycles", "30")]),
-    ("pannotia-fw", &[("nodes", "32"), ("edges", "200"), ("passes", "31")]),
-    ("color-max", &[("nodes", "900"), ("directed", "yes")]),
-    ("color-max", &[("nodes", "900"), ("rounds", "2")]),
-    ("pannotia-sssp", &[("nodes", "900"), ("source", "400"), ("rounds", "7")]),
-    ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("threads", "480")]),
-    ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "thread")]),
-    ("comd", &[("x", "4"), ("y", "5"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "warp"), ("threads", "256")]),
-    ("namd", &[("x", "1"), ("y", "2"), ("z", "3"), ("atoms", "128"), ("steps", "4")]),
-    ("dmr", &[("side", "80"), ("ctas", "2")]),
-    ("snap", &[("side", "5"), ("angles", "16"), ("groups", "2"), ("threads", "512")]),
-    ("minicontact", &[("columns", "21"), ("rows", "17"), ("threads", "96")]),
-    ("hpgmg", &[("x", "12"), ("y", "4"), ("z", "8"), ("boxes", "1"), ("host", "1"), ("cycle", "V"), ("align", "32")]),
-    (
-        "hpgmg",
-        &[("x", "36"), ("y", "8"), ("z", "4"), ("smooths", "1"), ("host", "500"), ("solves", "2"), ("vectors", "9")],
-    ),
-    ("alexnet-conv2", &[("batch", "5"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("launches", "2")]),
-    ("alexnet-conv4", &[("batch", "3"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("tile", "64x64")]),
-    ("overfeat-layer3", &[("batch", "3"), ("inputs", "7"), ("outputs", "70"), ("side", "9"), ("tile", "48x64")]),
-    ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "write")]),
-    ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy")]),
-    ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy"), ("parts", "own")]),
-    ("btree", &[("keys", "700"), ("queries", "9"), ("ranges", "7"), ("span", "0"), ("order", "7")]),
-    ("dwt2d", &[("columns", "500"), ("rows", "17"), ("levels", "1")]),
-    ("dwt2d", &[("columns", "967"), ("rows", "130"), ("levels", "2")]),
-    ("babelstream", &[("elements", "1000"), ("iterations", "3"), ("type", "double"), ("threads", "512")]),
-    ("hit", &[("side", "32"), ("depth", "64"), ("steps", "1")]),
-    ("mbir", &[("side", "40"), ("views", "70"), ("channels", "70"), ("radius", "4"), ("iterations", "2")]),
-    ("jacobi", &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("aligned", "yes")]),
-    (
-        "mbir",
-        &[
-            ("side", "40"),
-            ("views", "70"),
-            ("channels", "70"),
-            ("radius", "4"),
-            ("iterations", "2"),
-            ("add_back", "stores"),
-        ],
-    ),
-    ("pagerank-edges", &[("nodes", "1024"), ("degree", "8"), ("iterations", "3"), ("graph", "ring"), ("reach", "32")]),
-    (
-        "sssp-owners",
-        &[("nodes", "1024"), ("degree", "8"), ("graph", "communities"), ("reach", "64"), ("partners", "3")],
-    ),
-    (
-        "als",
-        &[
-            ("items", "40"),
-            ("users", "60"),
-            ("ratings", "600"),
-            ("features", "20"),
-            ("iterations", "2"),
-            ("factors", "atomics"),
-        ],
-    ),
-    ("dwthaar1d", &[("length", "512")]),
-    ("dwthaar1d", &[("length", "2")]),
-    ("mersennetwister", &[("randoms", "1"), ("factor", "8")]),
-    ("amdapp-floydwarshall", &[("nodes", "128")]),
-    ("amdapp-matrixmultiplication", &[("side", "96"), ("scratchpad", "no")]),
-    ("scanlargearrays", &[("elements", "512")]),
-    ("scanlargearrays", &[("elements", "4096")]),
-    ("amdapp-simpleconvolution", &[("side", "16"), ("mask", "17")]),
-];
 
 #[test]
 fn every_variant_computes_what_its_reference_does_and_is_as_independent_as_it_says() {

@@ -1,7 +1,7 @@
 //! Tests that hold for every program written for several GPUs.
 
 use crate::bench::small::{request, small};
-use crate::bench::tests::VARIANTS;
+use crate::bench::variants::VARIANTS;
 use crate::bench::workload::Request;
 use crate::bench::{Mode, Workload, find, list, record};
 use crate::record::{Host, RecordOptions};
