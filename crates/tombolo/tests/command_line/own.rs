@@ -24,8 +24,16 @@ fn a_program_a_machine_and_a_design_of_a_crate_are_run_compared_and_checked() {
     let run = document(&[&["run", "--design", "careful-hmg", "--check", "--json"], &on[..]].concat());
     assert_eq!((&run["machine"], &run["design"]), (&"two-boards".into(), &"careful-hmg".into()));
     assert_eq!(run["check"]["violations"], 0);
-    let compared = stdout(&own(&[&["compare", "--designs", "hmg,careful-hmg"], &on[..]].concat()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().display().to_string();
+    let compare = ["compare", "--designs", "hmg,careful-hmg", "--out", out.as_str()];
+    let compared = stdout(&own(&[&compare[..], &on[..]].concat()));
     assert!(compared.contains("distant-sum") && compared.contains("careful-hmg"), "{compared}");
+    // A changed program must not meet results of its former self: the executable is part of their key.
+    let kept =
+        std::fs::read_dir(folder.path().join("points")).expect("a folder").map(|file| file.expect("readable").path());
+    let kept: Vec<String> = kept.filter_map(|file| std::fs::read_to_string(file).ok()).collect();
+    assert!(kept.iter().any(|text| text.contains("[\"program\",")), "{kept:?}");
     let explained = own(&[&["explain", "--designs", "no-remote-caching,careful-hmg"], &on[..]].concat());
     assert!(explained.status.success(), "{}", stderr(&explained));
 }
