@@ -39,3 +39,4 @@ pub mod values;
 
 pub use report::{FailingRun, SkippedTests, TimedReport, TimedTest, TimedVerdict};
 pub use series::{Attack, ProgressObserver, Target, attack, catch, shipped};
+pub use values::register;

@@ -6,6 +6,8 @@ use tombolo_check::litmus::{Operand, Update, Value};
 use tombolo_model::latency::NoteValue;
 use tombolo_model::value_probe::Contents;
 use tombolo_protocol::Data;
+use tombolo_protocol::registry::ProtocolFamily;
+use tombolo_system::run::register_contents;
 use tombolo_types::Mask;
 
 /// Maximum number of locations on a line.
@@ -77,6 +79,11 @@ impl Data for CellOffsets {
         }
         before
     }
+}
+
+/// Compiles the attacked simulator for the registered protocol called `name`.
+pub fn register<F: ProtocolFamily>(name: &'static str) {
+    register_contents::<F, CellOffsets>(name);
 }
 
 impl Contents for CellOffsets {

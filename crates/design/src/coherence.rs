@@ -6,7 +6,7 @@ use tombolo_machine::quantity::RecordValue;
 use tombolo_machine::section::Reader;
 use tombolo_machine::spelling::OptionInfo;
 use tombolo_machine::{ConfigError, Conflict, Key};
-use tombolo_protocol::catalogue::{self, PROTOCOLS};
+use tombolo_protocol::catalogue;
 use tombolo_protocol::choice::{KEYS, OptionKey};
 use tombolo_protocol::options::{BulkInvalidation, ProtocolFacts, ProtocolOptions};
 
@@ -33,6 +33,11 @@ impl Coherence {
         catalogue::facts(self.protocol).expect("it is one of the catalogue")
     }
 
+    /// True if the protocol belongs to the program that uses this library, and not to the library.
+    pub fn is_registered(&self) -> bool {
+        catalogue::is_registered(self.protocol)
+    }
+
     /// The protocol's options, as far as this axis decides their values.
     pub(crate) fn options(&self) -> ProtocolOptions {
         self.options
@@ -49,12 +54,12 @@ impl Coherence {
 
 impl DesignAxis for Coherence {
     fn options() -> Vec<OptionInfo> {
-        let option = |(word, facts): (&&'static str, &ProtocolFacts)| OptionInfo {
+        let option = |(word, facts): (&'static str, &ProtocolFacts)| OptionInfo {
             word,
             about: facts.about,
             keys: keys_of(facts).map(|key| key.key.name).collect(),
         };
-        PROTOCOLS.iter().zip(catalogue::FACTS).map(option).collect()
+        catalogue::all().into_iter().map(option).collect()
     }
 
     fn keys() -> Vec<Key> {
@@ -62,11 +67,11 @@ impl DesignAxis for Coherence {
     }
 
     fn expected() -> &'static str {
-        catalogue::EXPECTED
+        catalogue::expected()
     }
 
     fn read(word: &str, reader: &Reader<'_>) -> Result<Option<Coherence>, ConfigError> {
-        let Some(protocol) = PROTOCOLS.iter().find(|protocol| **protocol == word) else { return Ok(None) };
+        let Some(protocol) = catalogue::names().into_iter().find(|protocol| *protocol == word) else { return Ok(None) };
         let mut options = ProtocolOptions::default();
         for OptionKey { key, set, .. } in KEYS {
             reader.given(key.name, key.expected, |text| set(&mut options, text, reader.clock))?;

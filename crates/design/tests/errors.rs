@@ -5,7 +5,7 @@
 use std::fs;
 use tombolo_design::{AXES, DesignAxis as _, DesignConfig, Links, apply, design};
 use tombolo_machine::{Description, DescriptionKind, machine};
-use tombolo_protocol::catalogue::EXPECTED;
+use tombolo_protocol::catalogue::expected;
 
 /// The error from checking design `name` with one setting applied.
 fn refused_design(name: &str, path: &str, value: &str) -> String {
@@ -82,7 +82,7 @@ fn designs_that_make_no_sense_are_refused_with_the_reason() {
 #[test]
 fn designs_take_only_the_options_that_exist() {
     let error = refused_design("hmg", "coherence", "mesi");
-    assert!(error.ends_with(EXPECTED), "{error}");
+    assert!(error.ends_with(expected()), "{error}");
     for promises in ["", "ptx,ptx", "ptx,nothing", "strong"] {
         assert!(refused_design("hmg", "promises", promises).contains("of \"nothing\" alone"));
     }

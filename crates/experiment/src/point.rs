@@ -2,7 +2,7 @@
 
 use crate::error::PointError;
 use crate::point_result::Pass;
-use crate::workload::{Target, WorkloadChoice};
+use crate::workload::{Target, WorkloadChoice, executable_hash};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -89,7 +89,11 @@ impl Point {
         pass: Pass,
         settings: Vec<String>,
     ) -> Result<Point, PointError> {
-        let parameters = workload.parameters()?;
+        let mut parameters = workload.parameters()?;
+        // The same as of a registered program: the executable that contains the protocol stands for it.
+        if design.coherence.is_registered() {
+            parameters.push(("protocol", executable_hash()?));
+        }
         let identity = Identity {
             model: MODEL_VERSION.to_owned(),
             pass,

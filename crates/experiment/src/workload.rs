@@ -408,7 +408,7 @@ fn file_hash(path: &Path) -> Result<String, PointError> {
 }
 
 /// Returns a hash over the executable of this process.
-fn executable_hash() -> Result<String, PointError> {
+pub(crate) fn executable_hash() -> Result<String, PointError> {
     let path =
         std::env::current_exe().map_err(|error| PointError::File { path: "the executable".to_owned(), error })?;
     file_hash(&path)

@@ -1,12 +1,13 @@
 //! Every protocol by its name: the single table used by both the timing model and the explorer. A new protocol
-//! needs a file in this folder and a line in this table.
+//! needs a file in this folder and a line in this table; a protocol of another crate is [registered](crate::registry).
 
 use crate::client_home::Nodes;
 use crate::coherence::{Coherence, Protocol};
 use crate::options::{ProtocolFacts, ProtocolOptions};
+use crate::registry::registered;
 
 /// An action performed on a protocol chosen by name.
-pub trait Visitor {
+pub trait Visitor: Sized {
     /// The action's result.
     type Output;
 
@@ -15,9 +16,15 @@ pub trait Visitor {
 
     /// Performs the action on a protocol between clients and homes.
     fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output;
+
+    /// The function that performs the action on the [registered](crate::registry) protocol called `name`: of an action
+    /// for registered protocols, that of [`registry::function`](crate::registry::function).
+    fn registered(_name: &str) -> Option<fn(Self, ProtocolOptions) -> Self::Output> {
+        None
+    }
 }
 
-/// A name missing from [`PROTOCOLS`].
+/// A name that is neither in [`PROTOCOLS`] nor registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownProtocol {
     /// The given name.
@@ -26,7 +33,7 @@ pub struct UnknownProtocol {
 
 impl std::fmt::Display for UnknownProtocol {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no protocol is named {:?}; there are {}", self.name, PROTOCOLS.join(", "))
+        write!(f, "no protocol is named {:?}; there are {}", self.name, names().join(", "))
     }
 }
 
@@ -34,11 +41,11 @@ impl std::error::Error for UnknownProtocol {}
 
 macro_rules! protocols {
     ($($name:literal => $protocol:ident of $module:ident by $visit:ident),+ $(,)?) => {
-        /// Names of all protocols.
+        /// Names of all protocols of this crate.
         pub const PROTOCOLS: &[&str] = &[$($name),+];
 
-        /// The names, formatted for an error message.
-        pub const EXPECTED: &str = {
+        /// The names in [`PROTOCOLS`], formatted for an error message.
+        const EXPECTED: &str = {
             let list = concat!("one of" $(, " \"", $name, "\",")+);
             list.split_at(list.len() - 1).0
         };
@@ -74,7 +81,10 @@ macro_rules! protocols {
         ) -> Result<V::Output, UnknownProtocol> {
             match name {
                 $($name => Ok(visitor.$visit(crate::$module::$protocol::<BREAKABLE>::with(options))),)+
-                _ => Err(UnknownProtocol { name: name.to_owned() }),
+                _ => match V::registered(name) {
+                    Some(action) => Ok(action(visitor, options)),
+                    None => Err(UnknownProtocol { name: name.to_owned() }),
+                },
             }
         }
     };
@@ -93,9 +103,30 @@ protocols! {
     "nmoesi" => Nmoesi of nmoesi by visit_nodes,
 }
 
+/// All protocols, with static facts: those of [`PROTOCOLS`], then registered ones.
+pub fn all() -> Vec<(&'static str, &'static ProtocolFacts)> {
+    let added = registered().into_iter().map(|protocol| (protocol.name, protocol.facts));
+    PROTOCOLS.iter().copied().zip(FACTS).chain(added).collect()
+}
+
+/// Names of all protocols, registered ones last.
+pub fn names() -> Vec<&'static str> {
+    all().into_iter().map(|(name, _)| name).collect()
+}
+
+/// The names of all protocols, formatted for an error message.
+pub fn expected() -> &'static str {
+    registered().last().map_or(EXPECTED, |protocol| protocol.expected)
+}
+
+/// True if the protocol called `name` belongs to the program that uses this library.
+pub fn is_registered(name: &str) -> bool {
+    registered().iter().any(|protocol| protocol.name == name)
+}
+
 /// Static facts about the protocol called `name`.
 pub fn facts(name: &str) -> Option<&'static ProtocolFacts> {
-    PROTOCOLS.iter().position(|known| *known == name).map(|at| &FACTS[at])
+    all().into_iter().find(|(known, _)| *known == name).map(|(_, facts)| facts)
 }
 
 #[cfg(test)]

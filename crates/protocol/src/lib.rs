@@ -56,6 +56,7 @@ pub mod paging;
 pub mod peer;
 pub mod plan;
 pub mod publication;
+pub mod registry;
 pub mod software_flat;
 pub mod software_hierarchical;
 pub mod topology;

@@ -40,6 +40,7 @@ pub use published::Start;
 use crate::catalogue::{UnknownProtocol, Visitor, choose};
 use crate::coherence::{Coherence, OrderingPoint};
 use crate::options::ProtocolOptions;
+use crate::registry::registered;
 use crate::topology::{Class, ModuleSet};
 use tombolo_types::ModuleId;
 
@@ -540,5 +541,6 @@ pub fn pages_may_move_under(name: &str, options: ProtocolOptions) -> Result<bool
         }
     }
 
-    choose(name, options, MayMove)
+    let registered = registered().into_iter().find(|protocol| protocol.name == name);
+    registered.map_or_else(|| choose(name, options, MayMove), |protocol| Ok((protocol.pages_may_move)(options)))
 }

@@ -49,6 +49,7 @@ use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
 use tombolo_protocol::options::ProtocolOptions;
 use tombolo_protocol::paging::BrokenPaging;
 use tombolo_protocol::publication::BrokenPublication;
+use tombolo_protocol::registry::{self, ProtocolFamily};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_protocol::transfer::BrokenTransfer;
 use tombolo_protocol::{BrokenRule, Coherence, Topology};
@@ -382,6 +383,28 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output {
         self.simulate(BlockDesign(protocol))
     }
+
+    fn registered(name: &str) -> Option<fn(Self, ProtocolOptions) -> Self::Output> {
+        let simulator = registry::function::<RegisteredSimulator<D>>(name)?;
+        Some(simulator as fn(Self, ProtocolOptions) -> Self::Output)
+    }
+}
+
+/// The simulator, compiled for a registered protocol.
+type RegisteredSimulator<D> = for<'a> fn(Simulation<'a, D>, ProtocolOptions) -> Result<RunOutput, RunError>;
+
+/// Compiles the simulator for the registered protocol called `name`, with these line contents.
+pub fn register_contents<F: ProtocolFamily, D: Contents>(name: &'static str) {
+    let simulator: RegisteredSimulator<D> = |simulation, options| {
+        if D::BREAKABLE { simulation.visit(F::breakable(options)) } else { simulation.visit(F::whole(options)) }
+    };
+    registry::add(name, simulator);
+}
+
+/// Compiles the simulator for the registered protocol called `name`: runs, and runs with checked values.
+pub fn register<F: ProtocolFamily>(name: &'static str) {
+    register_contents::<F, ()>(name);
+    register_contents::<F, Versions>(name);
 }
 
 impl<D: Contents> Simulation<'_, D> {

@@ -1,14 +1,14 @@
-//! The command line of a user's own crate: the shipped one, with programs, machines and designs of the crate.
+//! The command line of a user's own crate: the shipped one, with programs, protocols, machines and designs of the crate.
 
 use crate::failure::CommandFailure;
-use crate::{WRONG_INPUT, output, program};
+use crate::{WRONG_INPUT, output, program, protocol};
 use std::process::ExitCode;
 use tombolo_design::DesignConfig;
 use tombolo_experiment::error::PointError;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::preset::{self, Preset};
 
-/// Programs, machines and designs to add to the command line.
+/// Programs, protocols, machines and designs to add to the command line.
 ///
 /// What is added has a name of its own, and is known to every command: `run`, `compare`, `sweep`, `explain`, `share`,
 /// `scale`, `list` and `show`, and files of experiments. `tombolo new crate` writes a crate that uses it.
@@ -40,6 +40,12 @@ impl App {
     #[must_use]
     pub fn machine(self, name: &'static str, text: &'static str) -> App {
         self.with(|| Ok(preset::register::<MachineConfig>(Preset { name, text })?))
+    }
+
+    /// Adds a protocol, by the name that designs choose as their `coherence`. Its designs are added after it.
+    #[must_use]
+    pub fn protocol<F: protocol::ProtocolFamily>(self, name: &'static str) -> App {
+        self.with(|| Ok(protocol::register::<F>(name)?))
     }
 
     /// Adds a design: a name, and the text of a TOML file as `tombolo new design` writes it.
@@ -107,6 +113,8 @@ mod tests {
         assert!(again.contains("`own-of-a-test` is there already"), "{again}");
         let shipped = failure(App::new().design("hmg", design)).expect("the name is taken");
         assert!(shipped.contains("design called \"hmg\" is there already"), "{shipped}");
+        let protocol = failure(App::new().protocol::<tombolo_protocol::nhcc::NhccRules>("nhcc")).expect("it is taken");
+        assert_eq!(protocol, "a protocol called \"nhcc\" is there already");
         let wrong = failure(App::new().machine("wrong", "base = \"hmg-4x4\"\nl2.ways = 0\n")).expect("no ways");
         assert!(wrong.contains("wrong") && wrong.contains("l2.ways"), "{wrong}");
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tombolo_check::verify::{CorpusError, ObservationError};
 use tombolo_experiment::{PointError, SpecError, StoreError, StudyError};
 use tombolo_machine::ConfigError;
+use tombolo_protocol::registry::NameTaken;
 use tombolo_validation::{EstimateError, MeasuredError};
 use tombolo_workload::trace::TraceError;
 
@@ -14,6 +15,9 @@ pub(crate) enum CommandFailure {
     /// A machine, a design, a setting or a scale.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A protocol whose name is taken.
+    #[error(transparent)]
+    Protocol(#[from] NameTaken),
     /// A workload, a recording, or a run.
     #[error(transparent)]
     Point(#[from] PointError),

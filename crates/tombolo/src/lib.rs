@@ -18,7 +18,8 @@
 //! - the timeline of a run whose record cannot be written;
 //! - a check's document, with each omitted test by name.
 //!
-//! A crate of a user adds programs, machines and designs with [`App`]; [`program`] is the language of kernels.
+//! A crate of a user adds programs, protocols, machines and designs with [`App`]; [`program`] is the language of kernels,
+//! [`protocol`] that of coherence protocols.
 //!
 //! Read `command` next.
 
@@ -35,6 +36,7 @@ mod hardware;
 mod output;
 pub mod program;
 mod progress;
+pub mod protocol;
 mod provenance;
 mod request;
 mod sample_argument;

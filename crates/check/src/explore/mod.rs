@@ -80,6 +80,7 @@ use std::collections::BTreeSet;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{Visitor, choose, facts};
 use tombolo_protocol::client_home::Nodes;
+use tombolo_protocol::registry::{self, ProtocolFamily};
 use tombolo_protocol::vi::ProtocolOptions;
 
 pub use tombolo_protocol::PROTOCOLS;
@@ -151,19 +152,8 @@ pub fn refuses(program: &Program, protocol: &str) -> Option<String> {
 /// # Errors
 /// If the configuration names an unknown protocol.
 pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
-    struct HierarchyQuery;
-    impl Visitor for HierarchyQuery {
-        type Output = bool;
-
-        fn visit<P: Coherence>(self, protocol: P) -> bool {
-            protocol.is_hierarchical()
-        }
-
-        fn visit_nodes<P: Nodes>(self, _: P) -> bool {
-            false
-        }
-    }
-    choose(config.protocol, config.options, HierarchyQuery)
+    let unknown = || UnknownProtocol { name: config.protocol.to_owned() };
+    Ok(facts(config.protocol).ok_or_else(unknown)?.hierarchical)
 }
 
 /// Explores `program` laid out as `layout`; `forbidden` selects the final states that must not be reached. The report
@@ -199,6 +189,19 @@ impl Visitor for Exploration<'_> {
     fn visit_nodes<P: Nodes>(self, protocol: P) -> Report {
         nodes::explore(protocol, self.program, self.layout, self.config, self.forbidden)
     }
+
+    fn registered(name: &str) -> Option<fn(Self, ProtocolOptions) -> Report> {
+        registry::function::<RegisteredExplorer>(name).map(|explorer| explorer as fn(Self, ProtocolOptions) -> Report)
+    }
+}
+
+/// The explorer, compiled for a registered protocol.
+type RegisteredExplorer = for<'a> fn(Exploration<'a>, ProtocolOptions) -> Report;
+
+/// Compiles the explorer for the registered protocol called `name`.
+pub fn register<F: ProtocolFamily>(name: &'static str) {
+    let explorer: RegisteredExplorer = |exploration, options| exploration.visit(F::breakable(options));
+    registry::add(name, explorer);
 }
 
 fn explore<P: Coherence>(

@@ -1,12 +1,10 @@
 //! The object of verification: a protocol with options and a promise.
 
 use super::coverage::MachineConstraints;
-use crate::explore::{BoundaryPolicy, Config, PROTOCOLS, UnrequestedChanges};
+use crate::explore::{BoundaryPolicy, Config, UnrequestedChanges};
 use crate::litmus::Program;
-use tombolo_protocol::Coherence;
-use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose, facts};
+use tombolo_protocol::catalogue::{UnknownProtocol, facts, names};
 use tombolo_protocol::choice::KEYWORDS;
-use tombolo_protocol::client_home::Nodes;
 use tombolo_protocol::elision::{BrokenElision, ReleaseTime, TableKind};
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
@@ -18,7 +16,7 @@ use tombolo_types::Promise;
 pub struct Design {
     /// Name of the design.
     pub name: String,
-    /// Protocol, from [`PROTOCOLS`].
+    /// Protocol, from the catalogue.
     pub(super) protocol: &'static str,
     /// The protocol's options.
     pub(super) options: ProtocolOptions,
@@ -98,7 +96,7 @@ impl Design {
         options: ProtocolOptions,
         promise: Promise,
     ) -> Result<Design, UnknownProtocol> {
-        let known = PROTOCOLS.iter().find(|known| **known == protocol);
+        let known = names().into_iter().find(|known| *known == protocol);
         let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
         Ok(Design {
             name: name.to_owned(),
@@ -166,7 +164,8 @@ impl Design {
             let keyword = keyword.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
             (keyword.set)(&mut options);
         }
-        let promise = choose(protocol, options, PromiseQuery)?;
+        let unknown = || UnknownProtocol { name: protocol.to_owned() };
+        let promise = facts(protocol).ok_or_else(unknown)?.promise_with(&options);
         if paging.is_some() && !pages_may_move_under(protocol, options)? {
             return Err(ConfigurationError::Paging { protocol: protocol.to_owned() });
         }
@@ -226,21 +225,6 @@ pub(super) fn configuration(protocol: &str, chosen: ProtocolOptions) -> String {
     described.fold(protocol.to_owned(), |text, keyword| text + "+" + keyword.word)
 }
 
-/// Queries a protocol for its promise.
-struct PromiseQuery;
-
-impl Visitor for PromiseQuery {
-    type Output = Promise;
-
-    fn visit<P: Coherence>(self, protocol: P) -> Promise {
-        protocol.promise()
-    }
-
-    fn visit_nodes<P: Nodes>(self, protocol: P) -> Promise {
-        protocol.promise()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,9 +261,9 @@ mod tests {
 
     #[test]
     fn pages_move_beside_memory_alone() {
-        for protocol in PROTOCOLS {
+        for protocol in names() {
             let moves = Design::configured(&format!("{protocol}+paging")).is_ok();
-            assert_eq!(moves, ["memory-side", "peer"].contains(protocol), "{protocol}");
+            assert_eq!(moves, ["memory-side", "peer"].contains(&protocol), "{protocol}");
         }
         assert!(
             Design::configured("hmg+paging").unwrap_err().to_string().contains("its own memory alone; not under hmg")

@@ -16,7 +16,7 @@ use crate::explore::{ClientResources, Config, Start};
 use serde::Serialize;
 use std::fmt;
 use tombolo_protocol::BrokenRule;
-use tombolo_protocol::catalogue::{FACTS, PROTOCOLS};
+use tombolo_protocol::catalogue;
 use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
 use tombolo_protocol::vi::{HomeL2, ProtocolFacts, ProtocolOptions, Remote, WritePolicy};
 
@@ -149,8 +149,8 @@ struct RuleInfo {
 /// Every broken rule in every applicable protocol from `protocols`.
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
     let of = |rule: Broken| {
-        let known = PROTOCOLS.iter().zip(FACTS).filter(|(protocol, _)| protocols.contains(protocol));
-        known.filter(move |(_, facts)| rule.applies(facts)).map(move |(&protocol, _)| Mutant { rule, protocol })
+        let known = catalogue::all().into_iter().filter(|(protocol, _)| protocols.contains(protocol));
+        known.filter(move |(_, facts)| rule.applies(facts)).map(move |(protocol, _)| Mutant { rule, protocol })
     };
     let rules = BrokenRule::ALL.into_iter().map(Broken::Rule);
     rules.chain(BrokenNmoesi::ALL.into_iter().map(Broken::Nmoesi)).flat_map(of).collect()

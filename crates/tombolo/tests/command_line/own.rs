@@ -1,4 +1,4 @@
-//! The crate `examples/own`: a program, a machine and a design of a user are known to every command.
+//! The crate `examples/own`: a program, a protocol, a machine and designs of a user are known to every command.
 
 use crate::{stderr, stdout};
 use serde_json::Value;
@@ -48,4 +48,32 @@ fn what_a_crate_adds_is_listed_and_shown_and_the_design_is_verified() {
     let checked = own(&["check", "--design", "careful-hmg", "--timed", "20", "--json"]);
     assert!(checked.status.success(), "{}", stderr(&checked));
     assert!(stdout(&own(&["list", "designs"])).contains("careful-hmg"));
+}
+
+#[test]
+fn a_protocol_of_a_crate_is_timed_checked_attacked_and_explored() {
+    let on = ["--machine", "two-boards", "--scale", "1/64", "--workload", "distant-sum,elements=65536"];
+    let run = document(&[&["run", "--design", "gpu-directory", "--check", "--json"], &on[..]].concat());
+    assert_eq!((&run["design"], &run["check"]["violations"]), (&"gpu-directory".into(), &0.into()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../check/tests/data/shapes");
+    for test in ["MP.gpu.litmus", "MP.sys.litmus"] {
+        std::fs::copy(litmus.join(test), folder.path().join(test)).expect("a shipped test");
+    }
+    let shapes = folder.path().display().to_string();
+    let checked = document(&["check", "--design", "gpu-directory", "--litmus", &shapes, "--timed", "20", "--json"]);
+    assert_eq!(checked["designs"][0]["name"], "gpu-directory", "{checked}");
+    let unknown = own(&[
+        "run",
+        "--machine",
+        "two-boards",
+        "--design",
+        "gpu-directory",
+        "--set",
+        "coherence=gpu",
+        "--workload",
+        "triad",
+    ]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("\"nmoesi\", \"gpu-directory\""), "{}", stderr(&unknown));
 }
