@@ -1,4 +1,4 @@
-//! `trace`: prints the contents of a trace, converts traces to Tombolo's own format, and records workloads.
+//! `trace`: prints the contents of a trace, converts traces to Tombolo's own format and to tables, and records workloads.
 
 use crate::failure::CommandFailure;
 use crate::output::{TemporaryFile, complain, refuse_input, show};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tombolo_experiment::workload::{Target, only};
 use tombolo_machine::{MachineScale, machine};
-use tombolo_workload::trace::{TraceError, TraceInfo, files, import, info, write};
+use tombolo_workload::trace::{TraceError, TraceInfo, export, files, import, info, write};
 
 /// Arguments for `trace`.
 #[derive(clap::Args)]
@@ -22,7 +22,7 @@ enum Action {
     /// Counts a trace's contents
     #[command(name = "info")]
     Info {
-        /// A folder with a kernelslist.g, the list itself, or a native trace
+        /// A folder with a kernelslist.g, the list itself, a table, or a native trace
         #[arg(value_name = "DIR|FILE")]
         trace: PathBuf,
         /// Prints a JSON document instead of text
@@ -32,7 +32,17 @@ enum Action {
     /// Writes a trace in Tombolo's own format: smaller, and faster to read
     #[command(name = "import")]
     Import {
-        /// A folder with a kernelslist.g, the list itself, or a native trace
+        /// A folder with a kernelslist.g, the list itself, a table, or a native trace
+        #[arg(value_name = "DIR|FILE")]
+        trace: PathBuf,
+        /// The file to write, atomically
+        #[arg(short = 'o', long = "out", value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Writes a trace as a table: comma-separated values, a row per operation
+    #[command(name = "export")]
+    Export {
+        /// A native trace, a folder with a kernelslist.g, the list itself, or a table
         #[arg(value_name = "DIR|FILE")]
         trace: PathBuf,
         /// The file to write, atomically
@@ -73,6 +83,10 @@ impl Arguments {
             Action::Import { trace, out } => {
                 refuse_input("--out", out, files(trace))?;
                 written(out, |part| import(trace, part))?;
+            }
+            Action::Export { trace, out } => {
+                refuse_input("--out", out, files(trace))?;
+                written(out, |part| export(trace, part))?;
             }
             Action::Record(recording) => recording.execute()?,
         }

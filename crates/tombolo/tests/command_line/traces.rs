@@ -120,3 +120,34 @@ fn a_sweep_names_the_line_of_a_trace_that_is_not_there() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("spec.toml:6: workloads = \"trace:no/such\": "), "{}", stderr(&output));
 }
+
+/// Folder with a script that writes a ring all-reduce as a table, and the table of four GPUs.
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces");
+
+#[test]
+fn a_table_of_four_gpus_runs_under_every_kind_of_sharing_with_right_values() {
+    let trace = format!("trace:{EXAMPLES}/ring-4.csv");
+    for (machine, design) in [("gps-4-pcie4", "peer"), ("gps-4-pcie4", "gps"), ("hmg-4x4", "hmg")] {
+        let run = json(&["run", "--machine", machine, "--design", design, "--workload", &trace, "--check", "--json"]);
+        let check = &run["check"];
+        assert_eq!(check["violations"], 0, "{design}: {check}");
+        assert!(check["loads"].as_u64().is_some_and(|loads| loads > 0), "{design}: {check}");
+    }
+    let info = json(&["trace", "info", &format!("{EXAMPLES}/ring-4.csv"), "--json"]);
+    let kernels = (&info["kernels"][0]["name"], &info["kernels"][1]["name"]);
+    assert_eq!((&info["format"], kernels), (&"table".into(), (&"fill".into(), &"ring".into())));
+}
+
+#[test]
+fn an_exported_trace_runs_as_the_trace_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let native = recorded(folder.path(), "tiny.tombolo", TINY);
+    let table = folder.path().join("tiny.csv").display().to_string();
+    let output = outcome(&["trace", "export", &native, "-o", &table]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let cycles = |path: &str| {
+        let run = json(&small_run(&["--design", "hmg", "--trace", path, "--json"]));
+        run["cycles"].clone()
+    };
+    assert_eq!(cycles(&table), cycles(&native));
+}

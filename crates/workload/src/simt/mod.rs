@@ -31,7 +31,7 @@
 
 mod access;
 mod atomic;
-mod coalesce;
+pub(crate) mod coalesce;
 mod cooperative;
 mod cta;
 mod deps;

@@ -46,9 +46,9 @@ pub(super) fn head(file: &mut impl Read, path: &Path, length: usize) -> Result<V
 }
 
 /// Text from a file: plain, xz, gzip or zstd, distinguished by content and not by name.
-type Text = Box<dyn BufRead>;
+pub(super) type Text = Box<dyn BufRead>;
 
-fn open_text(path: &Path) -> Result<Text, TraceError> {
+pub(super) fn open_text(path: &Path) -> Result<Text, TraceError> {
     let mut text = unpacked(path)?;
     let mut start = Vec::new();
     let looked_at = text.by_ref().take(LOOKED_AT as u64).read_to_end(&mut start);

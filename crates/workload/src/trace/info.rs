@@ -114,7 +114,7 @@ impl HostSummary {
 pub struct TraceInfo {
     /// Name of the program.
     pub name: String,
-    /// `NVBit`, or `native` for a recording of a workload. An imported trace keeps the original format name.
+    /// `NVBit`, `table`, or `native` for a recording of a workload. An imported NVBit trace keeps the name of its format.
     pub format: String,
     /// Version of the recording tracer.
     pub tracer_version: Option<u32>,
@@ -146,8 +146,8 @@ pub struct TraceInfo {
     pub notes: Vec<String>,
 }
 
-/// Summarises the contents of `program`.
-pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>) -> Result<TraceInfo, TraceError> {
+/// Summarises the contents of `program`. `format`: the name of its format, if no origin tells it.
+pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>, format: &str) -> Result<TraceInfo, TraceError> {
     let mut footprint = Footprint::default();
     let mut kernels = Vec::with_capacity(program.kernels().len());
     for index in 0..program.kernels().len() as u32 {
@@ -159,7 +159,7 @@ pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>) -> Resul
     let [copies_to_host, copies_to_device] = copies(program.commands());
     Ok(TraceInfo {
         name: program.name().to_owned(),
-        format: origin.map_or_else(|| "native".to_owned(), |origin| origin.format.clone()),
+        format: origin.map_or_else(|| format.to_owned(), |origin| origin.format.clone()),
         tracer_version: origin.and_then(|origin| origin.tracer_version),
         line_bytes: program.line_size().bytes(),
         warp_width: program.warp_width(),

@@ -1,11 +1,11 @@
 //! Recorded programs: traces of real GPUs and recordings of workloads.
 //!
-//! Two formats are read: NVBit traces as written by Accel-Sim's tracer (`nvbit`), and Tombolo's own format (`native`),
-//! into which any [`Program`] can be written. Both open as a [`Program`]. File contents are never trusted: a defect is
-//! returned in a [`TraceError`] with the location.
+//! Three formats are read: NVBit traces as written by Accel-Sim's tracer (`nvbit`), tables that a script writes
+//! (`table`), and Tombolo's own format (`native`). A [`Program`] can be written as a table or in the own format. All open
+//! as a [`Program`]. File contents are never trusted: a defect is returned in a [`TraceError`] with the location.
 //!
-//! Read next: `nvbit/mod.rs`, `native/mod.rs`. Both share `container` (text, compressed or not), `folder`, `foreign`
-//! (known files in unsupported formats), `info` and `error`.
+//! Read next: `table/mod.rs`, `nvbit/mod.rs`, `native/mod.rs`. They share `container` (text, compressed or not), `folder`,
+//! `foreign` (known files in unsupported formats), `info` and `error`.
 
 mod container;
 mod error;
@@ -15,6 +15,7 @@ mod foreign;
 mod info;
 mod native;
 mod nvbit;
+mod table;
 
 pub use error::TraceError;
 pub use info::{CopySummary, HostSummary, KernelSummary, OpcodeCount, Spaces, TraceInfo};
@@ -23,11 +24,12 @@ use info::Origin;
 use native::NativeProgram;
 use nvbit::NvbitProgram;
 use std::path::{Path, PathBuf};
+use table::TableProgram;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 
-/// Opens the trace at `path`: a native trace, a folder with a `kernelslist.g`, a list, or a single kernel's trace. The
-/// content decides, not the name.
+/// Opens the trace at `path`: a native trace, a table, a folder with a `kernelslist.g`, a list, or a single kernel's
+/// trace. The content decides, not the name.
 ///
 /// Addresses are coalesced into lines of `line_size`. A trace keeps the recorded warps ([`Program::warp_width`]). A
 /// machine with wider warps of `warp_width` lanes runs them with idle lanes; a machine with narrower warps is refused.
@@ -55,6 +57,7 @@ pub fn open_with_notes(
     Ok(match opened {
         OpenTrace::Nvbit(program) => (Box::new(program), notes),
         OpenTrace::Native(program) => (Box::new(program), notes),
+        OpenTrace::Table(program) => (Box::new(program), notes),
     })
 }
 
@@ -64,7 +67,7 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
     let Some(list) = list else { return Vec::new() };
     let head = container::open_file(&list).and_then(|mut file| container::head(&mut file, &list, native::MAGIC.len()));
     let kernels = match head {
-        Ok(head) if head != native::MAGIC => nvbit::kernel_files(&list),
+        Ok(head) if head != native::MAGIC && !table::is_table(&list).unwrap_or(true) => nvbit::kernel_files(&list),
         _ => Vec::new(),
     };
     std::iter::once(list).chain(kernels).collect()
@@ -73,7 +76,7 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
 /// Summarises the trace at `path` in the trace's own line size: 128 bytes for NVBit traces.
 pub fn info(path: &Path) -> Result<TraceInfo, TraceError> {
     let opened = OpenTrace::at_own_line_size(path)?;
-    info::summarise(opened.program(), opened.origin().as_ref())
+    info::summarise(opened.program(), opened.origin().as_ref(), opened.format())
 }
 
 /// Converts the trace at `path` to the native format at `out`, completely or not at all. NVBit traces are coalesced
@@ -89,10 +92,16 @@ pub fn write(program: &dyn Program, out: &Path) -> Result<(), TraceError> {
     native::write(program, None, out)
 }
 
-/// A trace in either format.
+/// Writes the trace at `path` as a table, in the trace's own line size.
+pub fn export(path: &Path, out: &Path) -> Result<(), TraceError> {
+    table::write(OpenTrace::at_own_line_size(path)?.program(), out)
+}
+
+/// A trace in any format.
 enum OpenTrace {
     Nvbit(NvbitProgram),
     Native(NativeProgram),
+    Table(TableProgram),
 }
 
 impl OpenTrace {
@@ -107,23 +116,35 @@ impl OpenTrace {
     /// Opens a trace; a `line_size` of `None` selects the trace's own line size.
     fn with(path: &Path, line_size: Option<LineSize>) -> Result<OpenTrace, TraceError> {
         let metadata = std::fs::metadata(path).map_err(TraceError::io(path, "find"))?;
-        let nvbit = line_size.unwrap_or(LineSize::B128);
+        let text_lines = line_size.unwrap_or(LineSize::B128);
         if metadata.is_dir() {
-            return NvbitProgram::open(&folder::list(path)?, name(path), nvbit).map(OpenTrace::Nvbit);
+            return NvbitProgram::open(&folder::list(path)?, name(path), text_lines).map(OpenTrace::Nvbit);
         }
         let mut file = container::open_file(path)?;
         let head = container::head(&mut file, path, native::MAGIC.len())?;
         if head == native::MAGIC {
             return NativeProgram::open(path, &file, line_size).map(OpenTrace::Native);
         }
+        if table::is_table(path)? {
+            return TableProgram::open(path, name(path), text_lines).map(OpenTrace::Table);
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        NvbitProgram::open(path, name(folder.unwrap_or(path)), nvbit).map(OpenTrace::Nvbit)
+        NvbitProgram::open(path, name(folder.unwrap_or(path)), text_lines).map(OpenTrace::Nvbit)
     }
 
     fn program(&self) -> &dyn Program {
         match self {
             OpenTrace::Nvbit(program) => program,
             OpenTrace::Native(program) => program,
+            OpenTrace::Table(program) => program,
+        }
+    }
+
+    /// The format of a trace without an origin.
+    fn format(&self) -> &'static str {
+        match self {
+            OpenTrace::Table(_) => "table",
+            OpenTrace::Nvbit(_) | OpenTrace::Native(_) => "native",
         }
     }
 
@@ -131,6 +152,7 @@ impl OpenTrace {
         match self {
             OpenTrace::Nvbit(program) => Some(program.origin()),
             OpenTrace::Native(program) => program.origin().cloned(),
+            OpenTrace::Table(_) => None,
         }
     }
 }

@@ -11,3 +11,4 @@ mod native;
 mod nvbit;
 mod partial;
 mod real;
+mod table;
