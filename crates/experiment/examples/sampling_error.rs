@@ -83,7 +83,7 @@ fn compared(
         return Ok(None);
     }
     let began = Instant::now();
-    let whole = run_one(machine, design, source, None, 1, false)?;
+    let whole = run_one(machine, design, source, 1)?;
     let whole_s = began.elapsed().as_secs_f64();
     let share = |seconds: f64| seconds / whole.time_s;
     let (error, warm_up) = (share(sampled.time_s - whole.time_s), share(sampling.warm_up_s));

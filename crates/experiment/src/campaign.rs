@@ -22,12 +22,9 @@ use tombolo_design::{DesignConfig, Placement, Scheduling};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_system::arrays::arrays_used;
-use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::sharing::inter_gpu_sharing;
-use tombolo_system::timeline::Timeline;
 use tombolo_system::{
-    KernelDemands, RunError, RunRecord, RunSpec, ThreadPool, place, run, run_checked, run_sampled, run_with_boundaries,
-    run_with_latency, run_with_spare, run_with_timeline,
+    KernelDemands, Observed, RunError, RunRecord, RunSpec, Simulation, ThreadPool, place, run_sampled,
 };
 
 /// Result per point, or the reason for a missing result.
@@ -416,7 +413,7 @@ impl<'a> Campaign<'a> {
         let spec = RunSpec { machine, design: (*point.design).clone(), program, pages: Some(pages), threads: 1 };
         let mut record = guarded(&spec, source, || match demands {
             Some(demands) => run_sampled(&spec, Some(demands), Some(&self.spare)),
-            None => run_with_spare(&spec, &self.spare),
+            None => Ok(Simulation::new(&spec).spare(&self.spare).run()?.record),
         })?;
         name(&mut record, source, &point.machine);
         Ok(record)
@@ -465,8 +462,21 @@ impl PlacementKey {
     }
 }
 
-/// Runs `source` on `machine` under `design`. With `checked`, lines carry versions and every load is checked. A broken
-/// simulator invariant is returned as an error, and the remaining runs continue.
+/// Optional observations of a run. They combine freely, and change no time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observers {
+    /// Lines carry versions, and every load is checked against the memory model.
+    pub check: bool,
+    /// Load latencies are measured, by serving component and path segment.
+    pub latency: bool,
+    /// Link, module and GPU activity over time, in windows of the design's sample time.
+    pub timeline: bool,
+    /// The actions at each kernel boundary.
+    pub boundaries: bool,
+}
+
+/// Runs `source` on `machine` under `design`. A broken simulator invariant is returned as an error, and the remaining
+/// runs continue.
 ///
 /// # Errors
 /// Returns an error if the run gives no result.
@@ -474,16 +484,39 @@ pub fn run_one(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
     source: &PreparedProgram,
-    pages: Option<Arc<PageTable>>,
     threads: usize,
-    checked: bool,
 ) -> Result<RunRecord, PointError> {
-    let program = Arc::clone(&source.program);
-    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads };
-    let simulate = || if checked { run_checked(&spec, None) } else { run(&spec) };
-    let mut record = guarded(&spec, source, simulate)?;
-    name(&mut record, source, machine);
-    Ok(record)
+    Ok(run_one_observed(machine, design, source, threads, Observers::default())?.record)
+}
+
+/// Like [`run_one`], with these observations.
+///
+/// # Errors
+/// Returns an error if the run gives no result.
+pub fn run_one_observed(
+    machine: &Arc<MachineConfig>,
+    design: &DesignConfig,
+    source: &PreparedProgram,
+    threads: usize,
+    observers: Observers,
+) -> Result<Observed, PointError> {
+    let spec = spec_of(machine, design, source, threads);
+    let mut simulation = Simulation::new(&spec);
+    if observers.check {
+        simulation = simulation.check();
+    }
+    if observers.latency {
+        simulation = simulation.latency();
+    }
+    if observers.timeline {
+        simulation = simulation.timeline(machine.sm.clock.span(design.links.sample_time().into()));
+    }
+    if observers.boundaries {
+        simulation = simulation.boundaries();
+    }
+    let mut observed = guarded(&spec, source, || simulation.run())?;
+    name(&mut observed.record, source, machine);
+    Ok(observed)
 }
 
 /// Like [`run_one`], but samples the run if a sample is possible.
@@ -496,63 +529,15 @@ pub fn run_one_sampled(
     source: &PreparedProgram,
     threads: usize,
 ) -> Result<RunRecord, PointError> {
-    let program = Arc::clone(&source.program);
-    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
+    let spec = spec_of(machine, design, source, threads);
     let mut record = guarded(&spec, source, || run_sampled(&spec, None, None))?;
     name(&mut record, source, machine);
     Ok(record)
 }
 
-/// Like [`run_one`], and also records load latencies.
-///
-/// # Errors
-/// Returns an error if the run gives no result.
-pub fn run_one_followed(
-    machine: &Arc<MachineConfig>,
-    design: &DesignConfig,
-    source: &PreparedProgram,
-    threads: usize,
-) -> Result<RunRecord, PointError> {
+fn spec_of(machine: &Arc<MachineConfig>, design: &DesignConfig, source: &PreparedProgram, threads: usize) -> RunSpec {
     let program = Arc::clone(&source.program);
-    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
-    let mut record = guarded(&spec, source, || run_with_latency(&spec))?;
-    name(&mut record, source, machine);
-    Ok(record)
-}
-
-/// Like [`run_one`], and also returns link, module and GPU activity over time, in windows of the design's sample time.
-///
-/// # Errors
-/// Returns an error if the run gives no result.
-pub fn run_one_timed(
-    machine: &Arc<MachineConfig>,
-    design: &DesignConfig,
-    source: &PreparedProgram,
-    threads: usize,
-) -> Result<(RunRecord, Timeline), PointError> {
-    let program = Arc::clone(&source.program);
-    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
-    let window = machine.sm.clock.span(design.links.sample_time().into());
-    let (mut record, timeline) = guarded(&spec, source, || run_with_timeline(&spec, window))?;
-    name(&mut record, source, machine);
-    Ok((record, timeline))
-}
-
-/// Like [`run_one`], and also returns the actions at each kernel boundary.
-///
-/// # Errors
-/// Returns an error if the run gives no result.
-pub fn run_one_logged(
-    machine: &Arc<MachineConfig>,
-    design: &DesignConfig,
-    source: &PreparedProgram,
-    threads: usize,
-) -> Result<(RunRecord, Vec<BoundaryRecord>), PointError> {
-    let program = Arc::clone(&source.program);
-    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
-    let (mut record, boundaries) = guarded(&spec, source, || run_with_boundaries(&spec))?;
-    name(&mut record, source, machine);
-    Ok((record, boundaries))
+    RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads }
 }
 
 /// Returns the result of `simulate`; errors and panics are labelled with the run.

@@ -14,6 +14,7 @@ use crate::unloaded_latency::UnloadedLatencies;
 use crate::value_probe::{Contents, WarpSlot};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
+use tombolo_protocol::Coherence;
 use tombolo_protocol::drain::StoreRoute;
 use tombolo_protocol::paging::Paging;
 use tombolo_protocol::{Homes, Topology};
@@ -79,6 +80,14 @@ impl<C: Copy, D: Contents> ModuleConfig<C, D> {
             transfers: self.transfers.clone(),
             ..*self
         }
+    }
+}
+
+impl<C: Coherence, D: Contents> ModuleConfig<C, D> {
+    /// True if this module, the home of `line`, answers a read sent by module `sender` at the issuing SM.
+    #[inline]
+    pub(crate) fn answers_issuer(&self, sender: ModuleId, line: Line) -> bool {
+        self.protocol.answers_issuer(&self.map, self.module, sender, line)
     }
 }
 

@@ -385,6 +385,24 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
     /// True if reads of uncacheable lines are forwarded to their home ([`L2Message::Bypassed`]).
     fn passes_reads(&self) -> bool;
 
+    /// True if an L2 forwards reads of lines in this class to their home, and keeps no state for them.
+    #[inline]
+    fn forwards_reads(&self, class: Class) -> bool {
+        self.passes_reads() && !self.caches(class)
+    }
+
+    /// True if `home`, the system home of `line`, answers a read that module `sender` sent at the issuing SM: the
+    /// sender's L2 has forwarded the read.
+    #[inline]
+    fn answers_issuer(&self, topology: &impl Topology, home: ModuleId, sender: ModuleId, line: Line) -> bool {
+        if !self.passes_reads() {
+            return false;
+        }
+        let gpu = topology.gpu_of(sender);
+        let gpu_home = if topology.gpu_of(home) == gpu { home } else { topology.remote_gpu_home(gpu, line) };
+        self.forwards_reads(Class::of(topology, sender, Homes { system: home, gpu: gpu_home }))
+    }
+
     /// The point at which accesses by several modules to a line meet.
     fn ordering_point(&self) -> OrderingPoint;
 

@@ -284,8 +284,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     }
 
     fn read(&mut self, from: Requester, mask: Mask, scope: Scope) -> Result<(), Refusal> {
-        if self.protocol.passes_reads()
-            && !self.cached()
+        let class = Class::of(self.topology, self.at, self.slot.homes);
+        if self.protocol.forwards_reads(class)
             && let Some(home) = self.next()
         {
             self.effects.send(home, L2Message::Bypassed(Request::Read { mask, scope }));

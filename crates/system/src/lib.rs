@@ -65,10 +65,7 @@ mod ways;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{
-    BrokenRules, ResidentLines, RunError, RunSpec, run, run_checked, run_watched, run_with_boundaries,
-    run_with_latency, run_with_resident, run_with_spare, run_with_timeline,
-};
+pub use run::{BrokenRules, Observed, ResidentLines, RunError, RunSpec, Simulation, run, run_checked, run_watched};
 pub use sample::sample;
 pub use sampling::{KernelDemands, SamplingRecord, TimeEstimate, run_sampled, sampling_refusal};
 pub use time::{TimeChoice, TimeRecord};

@@ -132,78 +132,21 @@ pub struct ResidentLines {
 /// Configuration sections that describe a host.
 const HOST_SECTIONS: &str = "[cpu], [llc], [host_memory], [host_directory], [host_link]";
 
-/// Runs a program to its end.
+/// Runs a program to its end, without observers.
 ///
 /// # Errors
 /// See [`RunError`].
 pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
-    run_with_resident(spec, &[])
+    Ok(Simulation::new(spec).run()?.record)
 }
 
-/// Runs a program to its end on the calling thread; the threads in `spare` join if they bring a speedup. The field
-/// `threads` of `spec` is ignored. The record equals the record from [`run`], except for the cost.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run_with_spare(spec: &RunSpec, spare: &ThreadPool) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<()>(spec, RunOptions { spare: Some(spare), ..RunOptions::default() }, &())?.record)
-}
-
-/// Runs a program to its end, starting with the fitting part of `resident` in the machine's memory-side caches.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run_with_resident(spec: &RunSpec, resident: &[ResidentLines]) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<()>(spec, RunOptions { resident, ..RunOptions::default() }, &())?.record)
-}
-
-/// Runs a program to its end and logs the operations at each kernel boundary, regardless of elision in the design. The
-/// record equals the record from [`run`], with the log's sums added.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run_with_boundaries(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), RunError> {
-    let finished = dispatch::<()>(spec, RunOptions { logs: true, ..RunOptions::default() }, &())?;
-    Ok((finished.record, finished.boundaries))
-}
-
-/// Runs a program to its end and measures load latencies and the share spent in queues. The record equals the record
-/// from [`run`], with these measurements added. Lines carry versions that no checker reads, because loads can only be
-/// tracked if lines have contents.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run_with_latency(spec: &RunSpec) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<Versions>(spec, RunOptions { follows: true, ..RunOptions::default() }, &None)?.record)
-}
-
-/// Runs a program to its end and records the activity in links, modules and GPUs over time, in windows of length
-/// `window`. The record equals the record from [`run`].
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run_with_timeline(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), RunError> {
-    let finished = dispatch::<()>(spec, RunOptions { window: Some(window), ..RunOptions::default() }, &())?;
-    Ok((finished.record, finished.timeline.expect("it was asked for")))
-}
-
-/// Runs a program with versioned lines, and checks every load against the memory model. The record equals the record
-/// from [`run`], except for the cost and the checker's result. `broken`: a rule broken on purpose, so that tests can
-/// see the checker detect the fault.
+/// Runs a program with versioned lines, and checks every load against the memory model. `broken`: a rule broken on
+/// purpose, so that tests can see the checker detect the fault.
 ///
 /// # Errors
 /// See [`RunError`].
 pub fn run_checked(spec: &RunSpec, broken: impl Into<BrokenRules>) -> Result<RunRecord, RunError> {
-    checked(spec, broken.into())
-}
-
-/// Non-generic part of [`run_checked`]. It is compiled here once: generic code is compiled again in each calling
-/// program, together with the whole simulator.
-fn checked(spec: &RunSpec, broken: BrokenRules) -> Result<RunRecord, RunError> {
-    let checker =
-        Arc::new(Checker::new(spec.machine.line, LaunchOrder::of(spec.program.commands()), spec.program.arrays()));
-    let record = run_watched::<Versions>(spec, &Some(Arc::clone(&checker)), broken)?;
-    Ok(RunRecord { check: Some(checker.checked()), ..record })
+    Ok(Simulation::new(spec).check().broken(broken).run()?.record)
 }
 
 /// Runs a program with line contents chosen by the caller, and reports events to `probe`. `broken`: a rule broken on
@@ -217,6 +160,108 @@ pub fn run_watched<D: Contents>(
     broken: impl Into<BrokenRules>,
 ) -> Result<RunRecord, RunError> {
     Ok(dispatch::<D>(spec, RunOptions { broken: broken.into(), ..RunOptions::default() }, watch)?.record)
+}
+
+/// A simulation, with what it observes. Observers combine freely, and none changes a time: the record equals that of
+/// [`run`], with the measurements added, except for the cost. An observer that is absent costs nothing.
+///
+/// ```
+/// # use tombolo_system::{RunError, RunSpec, Simulation};
+/// # use tombolo_types::Ps;
+/// fn observed(spec: &RunSpec) -> Result<(), RunError> {
+///     let run = Simulation::new(spec).check().latency().timeline(Ps::from_ns(1000)).run()?;
+///     assert!(run.record.check.is_some() && run.record.latency.is_some() && run.timeline.is_some());
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone, Copy)]
+#[must_use = "a simulation runs by `run`"]
+pub struct Simulation<'a> {
+    spec: &'a RunSpec,
+    options: RunOptions<'a>,
+    checks: bool,
+}
+
+impl<'a> Simulation<'a> {
+    /// A simulation without observers.
+    pub fn new(spec: &'a RunSpec) -> Simulation<'a> {
+        Simulation { spec, options: RunOptions::default(), checks: false }
+    }
+
+    /// Starts with the fitting part of these lines in the machine's memory-side caches.
+    pub fn resident(mut self, resident: &'a [ResidentLines]) -> Simulation<'a> {
+        self.options.resident = resident;
+        self
+    }
+
+    /// Runs on the calling thread; these threads join if they bring a speedup. The specification's own number of
+    /// threads is then ignored.
+    pub fn spare(mut self, spare: &'a ThreadPool) -> Simulation<'a> {
+        self.options.spare = Some(spare);
+        self
+    }
+
+    /// Breaks rules on purpose.
+    pub fn broken(mut self, rules: impl Into<BrokenRules>) -> Simulation<'a> {
+        self.options.broken = rules.into();
+        self
+    }
+
+    /// Checks every load against the memory model: [`RunRecord::check`]. Lines carry versions.
+    pub fn check(mut self) -> Simulation<'a> {
+        self.checks = true;
+        self
+    }
+
+    /// Measures load latencies and the share spent in queues: [`RunRecord::latency`]. Lines carry versions, because loads
+    /// can only be followed if lines have contents.
+    pub fn latency(mut self) -> Simulation<'a> {
+        self.options.follows = true;
+        self
+    }
+
+    /// Records the activity in links, modules and GPUs over time, in windows of this length: [`Observed::timeline`].
+    pub fn timeline(mut self, window: Ps) -> Simulation<'a> {
+        self.options.window = Some(window);
+        self
+    }
+
+    /// Logs the operations at each kernel boundary, regardless of elision in the design: [`Observed::boundaries`]. The
+    /// log's sums stand in [`RunRecord::elision`].
+    pub fn boundaries(mut self) -> Simulation<'a> {
+        self.options.logs = true;
+        self
+    }
+
+    /// Runs the program to its end.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn run(self) -> Result<Observed, RunError> {
+        let Simulation { spec, options, checks } = self;
+        if !checks && !options.follows {
+            return if options.broken == BrokenRules::default() {
+                dispatch::<()>(spec, options, &())
+            } else {
+                dispatch::<Versions>(spec, options, &None)
+            };
+        }
+        let order = || LaunchOrder::of(spec.program.commands());
+        let checker = checks.then(|| Arc::new(Checker::new(spec.machine.line, order(), spec.program.arrays())));
+        let observed = dispatch::<Versions>(spec, options, &checker)?;
+        let check = checker.map(|checker| checker.checked());
+        Ok(Observed { record: RunRecord { check, ..observed.record }, ..observed })
+    }
+}
+
+/// Results of a simulation.
+pub struct Observed {
+    /// The record.
+    pub record: RunRecord,
+    /// The timeline, if requested.
+    pub timeline: Option<Timeline>,
+    /// The logged boundaries; empty if none were requested.
+    pub boundaries: Vec<BoundaryRecord>,
 }
 
 /// Rules broken on purpose.
@@ -287,17 +332,8 @@ struct RunOptions<'a> {
     spare: Option<&'a ThreadPool>,
 }
 
-/// Results of a run.
-struct RunOutput {
-    record: RunRecord,
-    /// The timeline, if requested.
-    timeline: Option<Timeline>,
-    /// The logged boundaries; empty if none were requested.
-    boundaries: Vec<BoundaryRecord>,
-}
-
 /// Selects the protocol and runs the simulation with it.
-fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Probe) -> Result<RunOutput, RunError> {
+fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Probe) -> Result<Observed, RunError> {
     fit::check(spec)?;
     start::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
@@ -316,8 +352,8 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Prob
     let (name, options) = (built.protocol, broken(built.options, extras.broken));
     fit::check_room(spec, &pages)?;
     let (scheduled, subscribed) = (scheduled(spec, &built.sharing, &pages)?, subscribed(spec)?);
-    let simulation = Simulation::<D> { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch };
-    let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
+    let prepared = Prepared::<D> { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch };
+    let run = if D::BREAKABLE { choose(name, options, prepared) } else { choose_whole(name, options, prepared) };
     run.expect("a design's protocol is one of the catalogue")
 }
 
@@ -359,8 +395,8 @@ impl RunError {
     }
 }
 
-/// A run without its protocol.
-struct Simulation<'a, D: Contents> {
+/// A simulation without its protocol.
+struct Prepared<'a, D: Contents> {
     spec: &'a RunSpec,
     built: ModelInput,
     pages: Arc<PageTable>,
@@ -373,8 +409,8 @@ struct Simulation<'a, D: Contents> {
     watch: &'a D::Probe,
 }
 
-impl<D: Contents> Visitor for Simulation<'_, D> {
-    type Output = Result<RunOutput, RunError>;
+impl<D: Contents> Visitor for Prepared<'_, D> {
+    type Output = Result<Observed, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
         self.simulate(protocol)
@@ -391,12 +427,12 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
 }
 
 /// The simulator, compiled for a registered protocol.
-type RegisteredSimulator<D> = for<'a> fn(Simulation<'a, D>, ProtocolOptions) -> Result<RunOutput, RunError>;
+type RegisteredSimulator<D> = for<'a> fn(Prepared<'a, D>, ProtocolOptions) -> Result<Observed, RunError>;
 
 /// Compiles the simulator for the registered protocol called `name`, with these line contents.
 pub fn register_contents<F: ProtocolFamily, D: Contents>(name: &'static str) {
-    let simulator: RegisteredSimulator<D> = |simulation, options| {
-        if D::BREAKABLE { simulation.visit(F::breakable(options)) } else { simulation.visit(F::whole(options)) }
+    let simulator: RegisteredSimulator<D> = |prepared, options| {
+        if D::BREAKABLE { prepared.visit(F::breakable(options)) } else { prepared.visit(F::whole(options)) }
     };
     registry::add(name, simulator);
 }
@@ -407,9 +443,9 @@ pub fn register<F: ProtocolFamily>(name: &'static str) {
     register_contents::<F, Versions>(name);
 }
 
-impl<D: Contents> Simulation<'_, D> {
-    fn simulate<C: L2Design<D>>(self, protocol: C) -> Result<RunOutput, RunError> {
-        let Simulation { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch } = self;
+impl<D: Contents> Prepared<'_, D> {
+    fn simulate<C: L2Design<D>>(self, protocol: C) -> Result<Observed, RunError> {
+        let Prepared { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&built);
         let ScheduleWithNotes { schedule, iterations, notes } = scheduled;
@@ -450,7 +486,7 @@ impl<D: Contents> Simulation<'_, D> {
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, processor)).unzip();
         let iteration = iterations.and_then(|launches| iteration::iteration(launches, &record));
         let record = RunRecord { elision, iteration, notes, ..record };
-        Ok(RunOutput { record, timeline, boundaries: boundaries.unwrap_or_default() })
+        Ok(Observed { record, timeline, boundaries: boundaries.unwrap_or_default() })
     }
 }
 

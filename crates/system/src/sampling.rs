@@ -17,7 +17,7 @@ mod reduced_program;
 
 use crate::placement::place;
 use crate::record::{HostRecord, KernelRecord, RunRecord};
-use crate::run::{RunError, RunSpec, run, run_with_spare};
+use crate::run::{RunError, RunSpec, Simulation};
 use crate::time::{TimeChoice, TimeRecord};
 pub use demand::KernelDemands;
 use estimate::{Estimate, LaunchTimes};
@@ -68,7 +68,7 @@ impl TimeEstimate {
 }
 
 /// Runs a sample from the program in `spec`, or the whole program if sampling does not apply; `demands` belong to this
-/// program. If `spare` is given, its threads join as in [`run_with_spare`]. The record is equal at every thread count.
+/// program. If `spare` is given, its threads join as in [`Simulation::spare`]. The record is equal at every thread count.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -106,7 +106,8 @@ pub fn sampling_refusal(spec: &RunSpec, demands: Option<&KernelDemands>) -> Resu
 }
 
 fn simulate(spec: &RunSpec, spare: Option<&ThreadPool>) -> Result<RunRecord, RunError> {
-    spare.map_or_else(|| run(spec), |spare| run_with_spare(spec, spare))
+    let simulation = Simulation::new(spec);
+    Ok(spare.map_or(simulation, |spare| simulation.spare(spare)).run()?.record)
 }
 
 /// Reason for which no program, or not this program, can be sampled under `design`.

@@ -13,7 +13,7 @@ use thiserror::Error;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_system::record::KernelRecord;
-use tombolo_system::{Projection, ResidentLines, RunError, RunSpec, run_with_resident, sample};
+use tombolo_system::{Projection, ResidentLines, RunError, RunSpec, Simulation, sample};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
 use tombolo_types::{Line, LineSize, Rate};
 use tombolo_workload::bench::{Mode, Request, WorkloadError, find, record};
@@ -165,7 +165,11 @@ impl Estimator {
             Vec::new()
         } else {
             let (machine, design) = (Arc::clone(&self.machine), self.design.clone());
-            run_with_resident(&RunSpec { machine, design, program, pages: None, threads: 1 }, &resident)?.kernels
+            Simulation::new(&RunSpec { machine, design, program, pages: None, threads: 1 })
+                .resident(&resident)
+                .run()?
+                .record
+                .kernels
         };
         let last = &kernels[kernels.len() - parts.len()..];
         let durations: Vec<_> = last.iter().map(durations_of).collect();

@@ -206,11 +206,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     /// The L2 that serves reads from an SM in `module`.
     pub(super) fn answering_module(&self, state: &MachineState, module: ModuleId, line: u8) -> ModuleId {
         let homes = self.homes_now(state, module, line);
-        if self.protocol.passes_reads() && !self.protocol.caches(Class::of(self.scene.layout, module, homes)) {
-            homes.system
-        } else {
-            module
-        }
+        if self.protocol.forwards_reads(Class::of(self.scene.layout, module, homes)) { homes.system } else { module }
     }
 
     /// Class of a line in the L2 in `at`.

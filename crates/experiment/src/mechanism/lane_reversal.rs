@@ -9,7 +9,7 @@ use super::Measurement;
 use std::sync::Arc;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::timeline::Timeline;
-use tombolo_system::{RunRecord, RunSpec, run_with_timeline};
+use tombolo_system::{RunRecord, RunSpec, Simulation};
 use tombolo_types::Ps;
 
 /// Lines written by a GPU: a quarter of a millisecond in one link direction, at least fifty samples at the receiver.
@@ -70,5 +70,6 @@ fn writes(links: &str, pairs: &[(u64, u64)]) -> Result<(RunRecord, Timeline), St
     }
     let program = DirectedProgram::new(vec![touch, write]);
     let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
-    run_with_timeline(&spec, Ps::from_ns(5000)).map_err(|error| error.to_string())
+    let observed = Simulation::new(&spec).timeline(Ps::from_ns(5000)).run().map_err(|error| error.to_string())?;
+    Ok((observed.record, observed.timeline.expect("it was asked for")))
 }

@@ -56,7 +56,7 @@ impl<D: Contents> Slice<D> {
         let (line, to) = (item.body.line, waiter(item, here));
         let (own, register, inside) = (here.config.module, to.register, D::Note::of(time.into()));
         let (target, packet) = match to.from {
-            Requester::Module(_) if here.config.protocol.passes_reads() => {
+            Requester::Module(sender) if here.config.answers_issuer(sender, line) => {
                 let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 (to.module, Packet::Answer { sm: to.sm, register, line, mask, data, seen, by: own, inside })
             }

@@ -139,7 +139,7 @@ impl<D: Contents> Slice<D> {
         item.is_read()
             && !self.has_miss_room(item, here)
             && self.cache.peek(item.body.line).is_none()
-            && !(here.config.protocol.passes_reads() && item.homes.system != here.config.module)
+            && !here.config.protocol.forwards_reads(Class::of(&here.config.map, here.config.module, item.homes))
             && !item.reads_at_memory(here)
     }
 
@@ -362,7 +362,7 @@ impl<D: Contents> Slice<D> {
                     Message::Fill { register, line, mask, data, seen, responder: by, latency: time }
                 });
             }
-            Requester::Module(_) if here.config.protocol.passes_reads() => {
+            Requester::Module(sender) if here.config.answers_issuer(sender, line) => {
                 // No L2 on the return path keeps the line: a GPU home forwarded the read, and the reply bypasses it.
                 let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 let inside = D::Note::of(time.inside.into());
@@ -427,7 +427,10 @@ fn passes_by<C: Coherence, D: Contents>(
 pub(super) fn waiter<C: Coherence, D: Contents>(item: &SliceRequest<D>, here: &SliceContext<'_, '_, C, D>) -> Waiter {
     let SliceRequest { arrived, body: LineRequest { origin, flag, requester_mshr, .. }, .. } = *item;
     let from = item.from();
-    let waits_there = from == Requester::Local || here.config.protocol.passes_reads();
+    let waits_there = match from {
+        Requester::Local => true,
+        Requester::Module(sender) => here.config.answers_issuer(sender, item.body.line),
+    };
     let register = if waits_there { origin.register } else { requester_mshr };
     Waiter { from, module: origin.module, sm: origin.sm, register, mask: bytes_of(item), flag, arrived }
 }

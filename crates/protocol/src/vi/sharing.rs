@@ -6,7 +6,7 @@ use crate::coherence::{Coherence, InvalidationCause, L2Message, Requester, Valid
 use crate::data::Data;
 use crate::directory::{self, DirectoryAccess, EntrySet, Sharer, Sharers};
 use crate::effects::Effects;
-use crate::topology::{Class, Homes, Topology};
+use crate::topology::Topology;
 use tombolo_types::ModuleId;
 
 impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
@@ -18,20 +18,11 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         if R::HIERARCHICAL && gpu != self.topology.gpu_of(self.at) { Sharer::Gpu(gpu) } else { Sharer::Module(from) }
     }
 
-    /// True if the L2 of module `sender` may keep this line, or a miss for it that later reads join.
-    fn may_keep(&self, sender: ModuleId) -> bool {
-        if !self.protocol.passes_reads() {
-            return true;
-        }
-        let gpu = self.topology.gpu_home(self.at, self.topology.gpu_of(sender), self.slot.line_id);
-        let homes = Homes { gpu, ..self.slot.homes };
-        self.protocol.caches(Class::of(self.topology, sender, homes))
-    }
-
-    /// Records the sender of a read as a sharer.
+    /// Records the sender of a read as a sharer. A sender whose L2 forwarded the read keeps neither the line nor a miss that
+    /// later reads join.
     pub(super) fn record(&mut self, from: Requester) {
         if let Requester::Module(module) = from
-            && self.may_keep(module)
+            && !self.protocol.answers_issuer(self.topology, self.at, module, self.slot.line_id)
             && !self.broken(BrokenRule::SharerNotRecorded)
         {
             let access = DirectoryAccess::RemoteLoad(self.sharer(module));

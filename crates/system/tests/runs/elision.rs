@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines};
 use tombolo_system::elision::{BoundaryRecord, ElisionRecord};
-use tombolo_system::{RunRecord, RunSpec, run_checked, run_with_boundaries};
+use tombolo_system::{RunRecord, RunSpec, Simulation, run_checked};
 use tombolo_types::Mask;
 
 const CHIPLETS: u64 = 4;
@@ -63,7 +63,9 @@ fn logged(
 ) -> (RunRecord, Vec<BoundaryRecord>) {
     let machine = machine(&[]);
     let program = DirectedProgram::of_arrays(machine.line, kernels, arrays, host);
-    run_with_boundaries(&spec(&machine, named, program)).unwrap_or_else(|error| panic!("{error}"))
+    let spec = spec(&machine, named, program);
+    let observed = Simulation::new(&spec).boundaries().run().unwrap_or_else(|error| panic!("{error}"));
+    (observed.record, observed.boundaries)
 }
 
 fn ran(
@@ -220,8 +222,8 @@ fn stores_reach_memory_each_time_under_nhcc_once_a_kernel_under_viper_and_once_i
         // With the shortest write queue, no queued write merges with a later kernel's write to the line.
         let machine = machine(&["dram.write_queue=2"]);
         let program = DirectedProgram::of_arrays(machine.line, kernels, &[("a", 0..4 * PAGE)], &[]);
-        let logged = run_with_boundaries(&spec(&machine, (name, settings), program));
-        let (record, _) = logged.unwrap_or_else(|error| panic!("{error}"));
+        let spec = spec(&machine, (name, settings), program);
+        let record = Simulation::new(&spec).boundaries().run().unwrap_or_else(|error| panic!("{error}")).record;
         (record.coherence["memory_write_bytes"], record.dram.write_bytes)
     };
     let lines = CHIPLETS * PAGE * LINE;
@@ -241,7 +243,8 @@ fn remote_reads_cross_each_time_under_the_text_and_once_where_an_l2_caches_them(
         // An L1 with a single line: no second read hits.
         let machine = machine(&["l1.bytes=64B", "l1.ways=1"]);
         let program = DirectedProgram::of_arrays(machine.line, all, &[("a", 0..PAGE)], &[]);
-        let (record, _) = run_with_boundaries(&spec(&machine, (name, settings), program)).expect("it runs");
+        let spec = spec(&machine, (name, settings), program);
+        let record = Simulation::new(&spec).boundaries().run().expect("it runs").record;
         record.traffic_flits.expect("there is an L3").remote
     };
     // Flits per remote read: one for the request, five for the reply.
@@ -415,7 +418,8 @@ fn one_chiplet_is_as_fast_as_one_piece_where_the_table_takes_no_time() {
     let machine = machine(&["topology.modules_per_gpu=1", "host.table_latency=0us"]);
     let kernels = |name: &str| {
         let program = DirectedProgram::of_arrays(machine.line, vec![step(), step(), step()], &[("a", 0..PAGE)], &[]);
-        let (record, _) = run_with_boundaries(&spec(&machine, (name, &[]), program)).expect("it runs");
+        let spec = spec(&machine, (name, &[]), program);
+        let record = Simulation::new(&spec).boundaries().run().expect("it runs").record;
         let elision = record.elision.clone().expect("it is logged");
         (record.kernels.iter().map(|kernel| kernel.ctas).sum::<u64>(), elision.flushes, elision.invalidations)
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::timeline::{Timeline, Trace};
-use tombolo_system::{RunError, RunRecord, RunSpec, run, run_with_timeline};
+use tombolo_system::{RunError, RunRecord, RunSpec, Simulation, run};
 use tombolo_types::{Order, Ps, Scope};
 
 /// Lines that each sender writes: together half a millisecond on the receiver's link, a hundred samples.
@@ -50,7 +50,8 @@ fn writes(pairs: &[(u64, u64)]) -> Vec<CtaBuilder> {
 
 fn timed(design_name: &str, settings: &[&str], pairs: &[(u64, u64)]) -> (RunRecord, Timeline) {
     let spec = spec(design_name, settings, DirectedProgram::new(vec![touch(), writes(pairs)]));
-    run_with_timeline(&spec, Ps::from_ns(5000)).expect("a program that ends")
+    let observed = Simulation::new(&spec).timeline(Ps::from_ns(5000)).run().expect("a program that ends");
+    (observed.record, observed.timeline.expect("it was asked for"))
 }
 
 /// Seconds for the kernel that writes.
@@ -225,7 +226,7 @@ fn a_timeline_is_the_same_at_every_thread_count() {
     let timeline = |threads: usize| {
         let program = DirectedProgram::new(vec![touch(), writes(&TO_ONE), writes(&[(0, 1), (2, 1)])]);
         let spec = RunSpec { threads, ..spec("numa-turning-links", &[], program) };
-        run_with_timeline(&spec, Ps::from_ns(700)).expect("it ends").1
+        Simulation::new(&spec).timeline(Ps::from_ns(700)).run().expect("it ends").timeline.expect("it was asked for")
     };
     let one = timeline(1);
     assert!(one.modules.iter().all(|module| module.samples.len() > 10), "windows of 0.7 us");
@@ -237,8 +238,13 @@ fn a_timeline_changes_nothing() {
     let program = || DirectedProgram::new(vec![touch(), writes(&TO_ONE)]);
     for settings in [&["links=static"][..], &[]] {
         let plain = run(&spec("numa-turning-links", settings, program())).expect("it ends");
-        let timed =
-            run_with_timeline(&spec("numa-turning-links", settings, program()), Ps::from_ns(700)).expect("it ends").0;
+        let spec = spec("numa-turning-links", settings, program());
+        let timed = Simulation::new(&spec).timeline(Ps::from_ns(700)).run().expect("it ends").record;
         assert_eq!(plain.digest, timed.digest);
+        let all = Simulation::new(&spec).timeline(Ps::from_ns(700)).check().latency().boundaries().run();
+        let all = all.expect("observers combine");
+        assert_eq!((all.record.digest, all.record.statistics_digest), (plain.digest, plain.statistics_digest));
+        assert!(all.timeline.is_some() && all.record.check.is_some_and(|check| check.loads > 0));
+        assert!(all.record.latency.is_some() && !all.boundaries.is_empty());
     }
 }

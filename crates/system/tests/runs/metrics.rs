@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tombolo_machine::{Description, MachineConfig};
 use tombolo_metrics::{find, table};
-use tombolo_system::{RunRecord, RunSpec};
+use tombolo_system::{RunRecord, RunSpec, Simulation};
 use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
@@ -43,10 +43,9 @@ fn record(
     let options = RecordOptions { warp_width: machine.sm.warp_width, line: machine.line, ..RecordOptions::default() };
     let program = bench::record(workload, &request, &options, Mode::Auto).expect("it runs");
     let spec = RunSpec { machine, design, program: Arc::new(program), pages: None, threads: 1 };
-    let (logged, _) = tombolo_system::run_with_boundaries(&spec).expect("it runs");
-    let RunRecord { latency, stalls, gpus, .. } = tombolo_system::run_with_latency(&spec).expect("it runs");
+    let observed = Simulation::new(&spec).boundaries().latency().run().expect("it runs").record;
     let RunRecord { sampling, .. } = tombolo_system::run_sampled(&spec, None, None).expect("it runs");
-    serde_json::to_value(RunRecord { latency, stalls, gpus, sampling, ..logged }).expect("a record is JSON")
+    serde_json::to_value(RunRecord { sampling, ..observed }).expect("a record is JSON")
 }
 
 /// Returns records of four runs: with counted boundaries, with migrating pages, with published pages, and with an

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
-use tombolo_experiment::campaign::{self, run_one_timed, run_points};
+use tombolo_experiment::campaign::{self, Observers, run_one_observed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
 use tombolo_experiment::{ExperimentRequest, Pass, Point, PointResult, StudyOptions};
 use tombolo_machine::MachineScale;
@@ -173,7 +173,10 @@ fn timelines(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) 
         let source = workload.record(Target::of(&hardware.machine), threads)?;
         for design in &hardware.designs {
             let name = format!("{} under {}", source.label, design.name);
-            let timed = progress.during(&name, || run_one_timed(&hardware.machine, design, &source, threads))?;
+            let observers = Observers { timeline: true, ..Observers::default() };
+            let run = || run_one_observed(&hardware.machine, design, &source, threads, observers);
+            let observed = progress.during(&name, run)?;
+            let timed = (observed.record, observed.timeline.expect("it was asked for"));
             runs.push((name, timed.1));
         }
     }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
-use tombolo_experiment::campaign::{run_one_followed, run_points};
+use tombolo_experiment::campaign::{Observers, run_one_observed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, only};
 use tombolo_experiment::{Pass, Point, PointResult};
 use tombolo_system::RunRecord;
@@ -118,7 +118,9 @@ impl Arguments {
         let source = chosen.record(Target::of(&hardware.machine), threads)?;
         let run = |design: &DesignConfig| {
             let name = format!("{} under {}", source.label, design.name);
-            Ok(progress.during(&name, || run_one_followed(&hardware.machine, design, &source, threads))?)
+            let observers = Observers { latency: true, ..Observers::default() };
+            let run = || run_one_observed(&hardware.machine, design, &source, threads, observers);
+            Ok(progress.during(&name, run)?.record)
         };
         hardware.designs.iter().map(run).collect()
     }

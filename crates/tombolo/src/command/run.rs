@@ -11,7 +11,7 @@ use crate::threads::ThreadsArgument;
 use crate::time_argument::TimeArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tombolo_experiment::campaign::{run_one, run_one_followed, run_one_logged, run_one_sampled, run_one_timed};
+use tombolo_experiment::campaign::{Observers, run_one_observed, run_one_sampled};
 use tombolo_experiment::workload::{PreparedProgram, Target, WorkloadChoice, only};
 use tombolo_system::RunRecord;
 use tombolo_system::elision::BoundaryRecord;
@@ -47,15 +47,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     time: TimeArgument,
     /// Also measures load latencies by serving component and path segment, and the share of load waits spent in queues
-    #[arg(long = "latency", conflicts_with_all = ["check", "sample", "timeline", "boundaries"])]
+    #[arg(long = "latency", conflicts_with = "sample")]
     latency: bool,
     /// Also writes the activity of kernels, links, memories and caches over time to FILE, for Perfetto
     /// (ui.perfetto.dev): a track per GPU
-    #[arg(long = "timeline", value_name = "FILE", conflicts_with_all = ["check", "sample"])]
+    #[arg(long = "timeline", value_name = "FILE", conflicts_with = "sample")]
     timeline: Option<PathBuf>,
     /// Also writes to FILE, as JSON, the actions at each kernel boundary, the elided actions and the reasons, and an
     /// oracle's minimum
-    #[arg(long = "boundaries", value_name = "FILE", conflicts_with_all = ["check", "sample", "timeline"])]
+    #[arg(long = "boundaries", value_name = "FILE", conflicts_with = "sample")]
     boundaries: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgument,
@@ -124,7 +124,7 @@ impl Arguments {
         chosen.files().into_iter().chain(named).collect()
     }
 
-    /// Runs the program, and writes the timeline or the boundaries on request.
+    /// Runs the program, and writes the timeline and the boundaries on request.
     fn record(
         &self,
         hardware: &Hardware,
@@ -132,26 +132,27 @@ impl Arguments {
         threads: usize,
     ) -> Result<RunRecord, CommandFailure> {
         let Hardware { machine, designs, .. } = hardware;
-        if let Some(path) = &self.boundaries {
-            let (record, boundaries) = run_one_logged(machine, &designs[0], source, threads)?;
-            let json = serde_json::to_vec(&Boundaries { boundaries: &boundaries }).expect("its keys are strings");
-            write_whole(path, &json)?;
-            return Ok(record);
-        }
-        if self.latency {
-            return Ok(run_one_followed(machine, &designs[0], source, threads)?);
-        }
         if self.sample.is_enabled() {
             return Ok(run_one_sampled(machine, &designs[0], source, threads)?);
         }
-        let Some(path) = &self.timeline else {
-            return Ok(run_one(machine, &designs[0], source, None, threads, self.check)?);
+        let observers = Observers {
+            check: self.check,
+            latency: self.latency,
+            timeline: self.timeline.is_some(),
+            boundaries: self.boundaries.is_some(),
         };
-        let (record, timeline) = run_one_timed(machine, &designs[0], source, threads)?;
-        let name = format!("{} under {}", source.label, designs[0].name);
-        let json = serde_json::to_vec(&Trace::of(&[(name, timeline)])).expect("its keys are strings");
-        write_whole(path, &json)?;
-        Ok(record)
+        let observed = run_one_observed(machine, &designs[0], source, threads, observers)?;
+        if let Some(path) = &self.boundaries {
+            let json =
+                serde_json::to_vec(&Boundaries { boundaries: &observed.boundaries }).expect("its keys are strings");
+            write_whole(path, &json)?;
+        }
+        if let (Some(path), Some(timeline)) = (&self.timeline, observed.timeline) {
+            let name = format!("{} under {}", source.label, designs[0].name);
+            let json = serde_json::to_vec(&Trace::of(&[(name, timeline)])).expect("its keys are strings");
+            write_whole(path, &json)?;
+        }
+        Ok(observed.record)
     }
 
     fn source(

@@ -93,7 +93,7 @@ impl PolicyRuns {
         let share = (threads / self.policies.len()).max(1);
         let machine = &self.machine;
         let run = |PolicyDesign { policy, design }: &PolicyDesign| {
-            let record = progress.during(policy.design, || run_one(machine, design, source, None, share, false));
+            let record = progress.during(policy.design, || run_one(machine, design, source, share));
             Ok((*policy, record))
         };
         let mut ran = Vec::new();
@@ -117,7 +117,7 @@ impl PolicyRuns {
     ) -> Result<Vec<(HostPolicy, PhasesRecord)>, CommandFailure> {
         let (machine, mut ran) = (&self.machine, Vec::new());
         for (policy, design) in &self.host_policies {
-            match progress.during(policy.design, || run_one(machine, design, source, None, threads, false)) {
+            match progress.during(policy.design, || run_one(machine, design, source, threads)) {
                 Ok(RunRecord { phases: Some(phases), .. }) => ran.push((*policy, phases)),
                 Ok(_) => unreachable!("a host takes part under {}", policy.design),
                 Err(error) => self.notes.push(format!("{} is left out: {error}", policy.design)),
@@ -137,7 +137,7 @@ impl PolicyRuns {
     pub(crate) fn alone(&self, source: &PreparedProgram, threads: usize) -> Result<RunRecord, CommandFailure> {
         let machine = self.single()?;
         let plain = self.policies.iter().find(|entry| entry.policy.design == PLAIN).expect("it is among the ways");
-        Ok(run_one(&machine, &plain.design, source, None, threads, false)?)
+        Ok(run_one(&machine, &plain.design, source, threads)?)
     }
 
     /// Returns the times of two policies at a link rate, given like the setting `gpu_link.rate`.
@@ -154,7 +154,7 @@ impl PolicyRuns {
         let share = (threads / pair.len()).max(1);
         let times = each(&pair, threads, |policy| {
             let entry = self.policies.iter().find(|entry| entry.policy == *policy).expect("it was run before");
-            Ok(run_one(&machine, &entry.design, source, None, share, false)?.time.region_s)
+            Ok(run_one(&machine, &entry.design, source, share)?.time.region_s)
         })?;
         Ok([times[0], times[1]])
     }

@@ -244,9 +244,17 @@ fn a_timeline_is_a_trace_of_the_same_run() {
 }
 
 #[test]
-fn a_timeline_of_a_checked_run_is_refused() {
-    let words = small_run(&["--design", "hmg", "--workload", TINY, "--check", "--timeline", "/dev/null"]);
-    let output = outcome(&words);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--timeline"), "{}", stderr(&output));
+fn observations_of_one_run_combine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [timeline, boundaries] = ["timeline.json", "boundaries.json"].map(|name| folder.path().join(name));
+    let words = small_run(&["--design", "hmg", "--workload", TINY, "--json"]);
+    let paths = [timeline.to_str().expect("UTF-8"), boundaries.to_str().expect("UTF-8")];
+    let all = ["--check", "--latency", "--timeline", paths[0], "--boundaries", paths[1]];
+    let (plain, observed) = (json(&words), json(&[&words[..], &all].concat()));
+    assert_eq!(observed["digest"], plain["digest"]);
+    assert!(observed["check"]["loads"].as_u64().is_some_and(|loads| loads > 0) && plain["check"].is_null());
+    assert!(observed["latency"].is_object() && plain["latency"].is_null());
+    for path in paths {
+        assert!(fs::metadata(path).expect("it is written").len() > 100, "{path}");
+    }
 }

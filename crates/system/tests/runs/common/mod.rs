@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::DirectedProgram;
-use tombolo_system::{RunRecord, RunSpec, run, run_checked, run_with_latency};
+use tombolo_system::{RunRecord, RunSpec, Simulation, run, run_checked};
 
 /// A machine with settings applied: by default `hmg-4x4` with one SM per module and whole-line sectors.
 pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
@@ -67,7 +67,7 @@ pub fn follow_on(
     program: Arc<DirectedProgram>,
 ) -> RunRecord {
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads };
-    run_with_latency(&spec).unwrap_or_else(|error| panic!("{error}"))
+    Simulation::new(&spec).latency().run().unwrap_or_else(|error| panic!("{error}")).record
 }
 
 /// `gpus` V100s with two SMs each and 16 GB/s links, with 64 KB pages and instantaneous launches.
