@@ -61,8 +61,11 @@ fn a_protocol_of_a_crate_is_timed_checked_attacked_and_explored() {
         std::fs::copy(litmus.join(test), folder.path().join(test)).expect("a shipped test");
     }
     let shapes = folder.path().display().to_string();
-    let checked = document(&["check", "--design", "gpu-directory", "--litmus", &shapes, "--timed", "20", "--json"]);
-    assert_eq!(checked["designs"][0]["name"], "gpu-directory", "{checked}");
+    let explored = document(&["check", "--design", "gpu-directory", "--litmus", &shapes, "--json"]);
+    let tests = explored["designs"][0]["tests"].as_array().expect("a list");
+    assert!(tests.len() == 2 && tests.iter().all(|test| test["verdict"] == "ok"), "{explored}");
+    let attacked = own(&["check", "--design", "gpu-directory", "--timed", "50"]);
+    assert!(attacked.status.success(), "{}", stderr(&attacked));
     let unknown = own(&[
         "run",
         "--machine",
