@@ -4,10 +4,10 @@ use crate::setup::{Address, Setup, SmSlot};
 use crate::values::CellOffsets;
 use std::fmt::Write;
 use tombolo_check::litmus::Value;
+use tombolo_model::fabric::Packet;
 use tombolo_model::layout::Unit;
 use tombolo_model::message::{LineRequest, Message};
-use tombolo_model::packet::Packet;
-use tombolo_model::value_probe::WarpSlot;
+use tombolo_model::observe::WarpSlot;
 use tombolo_protocol::{Action, Request};
 use tombolo_types::{Line, Mask, ModuleId, Ps};
 

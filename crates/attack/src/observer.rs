@@ -8,11 +8,11 @@ use crate::values::{AtomicUpdate, CellOffsets};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_check::litmus::{FinalState, Instruction, Location, Value};
-use tombolo_model::kernel_slot::KernelSlot;
+use tombolo_model::fabric::Packet;
 use tombolo_model::layout::Unit;
 use tombolo_model::message::{Flag, Message};
-use tombolo_model::packet::Packet;
-use tombolo_model::value_probe::{ValueProbe, WarpSlot};
+use tombolo_model::observe::{ValueProbe, WarpSlot};
+use tombolo_model::sm::KernelSlot;
 use tombolo_types::{Line, Mask, ModuleId, Ps, SmId};
 
 /// Result slots per warp.

@@ -3,8 +3,8 @@
 use crate::observer::Observer;
 use std::sync::Arc;
 use tombolo_check::litmus::{Operand, Update, Value};
-use tombolo_model::latency::NoteValue;
-use tombolo_model::value_probe::Contents;
+use tombolo_model::observe::Contents;
+use tombolo_model::observe::NoteValue;
 use tombolo_protocol::Data;
 use tombolo_protocol::registry::ProtocolFamily;
 use tombolo_system::run::register_contents;

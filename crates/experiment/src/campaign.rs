@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tombolo_design::{DesignConfig, Placement, Scheduling};
 use tombolo_machine::MachineConfig;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
 use tombolo_system::arrays::arrays_used;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::{

@@ -3,13 +3,13 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::collections::VecDeque;
 use std::hint::black_box;
-use tombolo_model::cache::{BulkClass, Cache, CacheConfig, IndexFunction, Replacement, Ways};
-use tombolo_model::credits::Credits;
-use tombolo_model::dram::{AccessTiming, Dram, DramConfig, RefreshScope};
-use tombolo_model::link::{Link, LinkConfig, Traffic};
-use tombolo_model::mshr::{Mshr, MshrConfig};
-use tombolo_model::page_table::PageTable;
-use tombolo_model::tlb::{Tlb, TlbConfig};
+use tombolo_model::fabric::{Link, LinkConfig, Traffic};
+use tombolo_model::front_end::PageTable;
+use tombolo_model::l2::Credits;
+use tombolo_model::l2::{BulkClass, Cache, CacheConfig, IndexFunction, Replacement, Ways};
+use tombolo_model::l2::{Mshr, MshrConfig};
+use tombolo_model::memory::{AccessTiming, Dram, DramConfig, RefreshScope};
+use tombolo_model::sm::{Tlb, TlbConfig};
 use tombolo_types::{Bytes, Line, LineSize, Mask, ModuleId, Page, Ps, Rate};
 
 /// Scattered numbers, identical in every run.

@@ -5,10 +5,10 @@
 //! later. A calendar divides time into units, each free or reserved. A request reserves the first free units from its
 //! ready time on, contiguous or not.
 //!
-//! Commands in a DRAM channel also keep a minimum distance inside a bank group. A calendar with [`Distances`] reserves
+//! Commands in a DRAM channel also keep a minimum distance inside a bank group. A calendar with `Distances` reserves
 //! start times: each start closes the units nearby for all commands, and further units for commands to the same group.
 
-use crate::set_index::Divisor;
+use crate::l2::set_index::Divisor;
 use tombolo_engine::HORIZON;
 use tombolo_types::Ps;
 
@@ -23,23 +23,23 @@ const FEWEST: usize = 4;
 
 /// Minimum distances between the starts of two reservations, in units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Distances {
+pub(crate) struct Distances {
     /// Number of groups, at least 1.
-    pub groups: u32,
+    pub(crate) groups: u32,
     /// Distance between any two reservations, at least 1.
-    pub any: u64,
+    pub(crate) any: u64,
     /// Distance between two reservations in a group: from `any` to 32.
-    pub group: u64,
+    pub(crate) group: u64,
 }
 
 impl Distances {
     /// Adjacent reservations, without groups.
-    pub const ADJACENT: Distances = Distances { groups: 1, any: 1, group: 1 };
+    pub(crate) const ADJACENT: Distances = Distances { groups: 1, any: 1, group: 1 };
 }
 
 /// Reservations for a resource that serves a single request at a time.
 #[derive(Clone, Debug)]
-pub struct Calendar {
+pub(crate) struct Calendar {
     /// Length of a unit in 2^-16 ps; `None` if work takes no time.
     unit: Option<Divisor>,
     length: u64,
@@ -119,12 +119,12 @@ impl Ring {
 
 impl Calendar {
     /// An idle resource, whose units take `length`/65536 ps each; a length of zero means no request ever waits.
-    pub fn new(length: u64) -> Calendar {
+    pub(crate) fn new(length: u64) -> Calendar {
         Calendar::with_distances(length, Distances::ADJACENT)
     }
 
     /// An idle resource as in [`Calendar::new`], with minimum distances for [`Calendar::reserve_in`].
-    pub fn with_distances(length: u64, distances: Distances) -> Calendar {
+    pub(crate) fn with_distances(length: u64, distances: Distances) -> Calendar {
         let Distances { groups, any, group } = distances;
         assert!(groups >= 1 && any >= 1 && group >= any && group <= WORD / 2, "{distances:?} for a calendar");
         let columns = if group > any { CLOSED + groups as usize } else { CLOSED };
@@ -135,19 +135,19 @@ impl Calendar {
 
     /// Duration for `units`, bounded by [`HORIZON`].
     #[inline]
-    pub fn span(&self, units: u64) -> Ps {
+    pub(crate) fn span(&self, units: u64) -> Ps {
         Ps(units.saturating_mul(self.length) >> FRACTION)
     }
 
     /// Number of units to cover a span; a partial unit counts as a whole unit.
-    pub fn units(&self, span: Ps) -> u64 {
+    pub(crate) fn units(&self, span: Ps) -> u64 {
         if self.unit.is_none() { 0 } else { (span.0 << FRACTION).div_ceil(self.length) }
     }
 
     /// Reserves `units` from `ready` on; returns the end of the reservation. `now`, at most `ready`, is a lower bound
     /// for all later calls. Times are below [`HORIZON`]; a request ready later is never seen.
     #[inline]
-    pub fn reserve(&mut self, now: Ps, ready: Ps, units: u64) -> Ps {
+    pub(crate) fn reserve(&mut self, now: Ps, ready: Ps, units: u64) -> Ps {
         let Some(unit) = self.unit else { return ready };
         if units == 0 || ready >= HORIZON {
             return ready;
@@ -175,7 +175,7 @@ impl Calendar {
     /// Reserves `count` commands to a group from `ready` on, at the calendar's distances and outside windows. Returns the
     /// end of the last command: `any` units after its start. `now` and `ready` are those of [`Calendar::reserve`].
     #[inline]
-    pub fn reserve_in(&mut self, group: u32, now: Ps, ready: Ps, count: u64) -> Ps {
+    pub(crate) fn reserve_in(&mut self, group: u32, now: Ps, ready: Ps, count: u64) -> Ps {
         if self.distances.group == 1 {
             return self.reserve(now, ready, count);
         }
@@ -184,7 +184,7 @@ impl Calendar {
 
     /// Like [`Calendar::reserve_in`], also inside windows.
     #[inline]
-    pub fn reserve_in_window(&mut self, group: u32, now: Ps, ready: Ps, count: u64) -> Ps {
+    pub(crate) fn reserve_in_window(&mut self, group: u32, now: Ps, ready: Ps, count: u64) -> Ps {
         self.reserve_commands::<false>(group, now, ready, count)
     }
 
@@ -278,14 +278,14 @@ impl Calendar {
 
     /// Time that [`Calendar::reserve_in`] takes for `count` commands on an idle resource.
     #[inline]
-    pub fn idle_span(&self, count: u64) -> Ps {
+    pub(crate) fn idle_span(&self, count: u64) -> Ps {
         let Distances { any, group, .. } = self.distances;
         if count == 0 { Ps::ZERO } else { self.span((count - 1) * group + any) }
     }
 
     /// First free unit from `from` on after which reservations and windows are sparse: at most `most` units in a word's
     /// time.
-    pub fn sparse_from(&mut self, now: Ps, from: Ps, most: u32) -> Ps {
+    pub(crate) fn sparse_from(&mut self, now: Ps, from: Ps, most: u32) -> Ps {
         let Some(unit) = self.unit else { return from };
         self.advance(unit.split(now.0 << FRACTION).0 / WORD);
         let start = unit.split(from.0 << FRACTION).0.max(self.first * WORD);
@@ -305,7 +305,7 @@ impl Calendar {
     }
 
     /// Opens a window from `from` to `until`, in the event at `now`.
-    pub fn open_window(&mut self, now: Ps, from: Ps, until: Ps) {
+    pub(crate) fn open_window(&mut self, now: Ps, from: Ps, until: Ps) {
         let Some(unit) = self.unit else { return };
         self.advance(unit.split(now.0 << FRACTION).0 / WORD);
         let (from, until) = (unit.split(from.0 << FRACTION).0, self.units(until));

@@ -1,13 +1,14 @@
 //! Conversion from the machine's description to component configurations.
 
-use crate::cache::{CacheConfig, IndexFunction, Replacement};
+use crate::fabric::turning_link::Direction;
+use crate::fabric::{link, port, switch, tree};
+use crate::l2::cache::{CacheConfig, IndexFunction, Replacement};
+use crate::l2::mshr::MshrConfig;
+use crate::l2::way_partition::WayPartitionConfig;
+use crate::l2::{directory, drains, posted, publisher};
 use crate::layout::ComponentLayout;
-use crate::mshr::MshrConfig;
-use crate::turning_link::Direction;
-use crate::way_partition::WayPartitionConfig;
-use crate::{
-    directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation, tree,
-};
+use crate::memory::{self, dram, memory_cache};
+use crate::sm::{tlb, translation};
 use std::sync::Arc;
 use tombolo_design::Capacity;
 use tombolo_design::capacity::{CapacityPolicy, Shared};
@@ -18,7 +19,7 @@ use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, GpuId, Interval, Ps, Rate, Sectors, Serializer};
 
 /// Sectors per line in the caches.
-pub fn sectors(machine: &MachineConfig) -> Sectors {
+pub(crate) fn sectors(machine: &MachineConfig) -> Sectors {
     Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32)
 }
 
@@ -63,35 +64,35 @@ pub fn directory_slice(machine: &MachineConfig) -> directory::DirectoryConfig {
 
 /// Miss levels served by a slice: requests from SMs in the module, from other modules to a GPU home, and to a system
 /// home.
-pub fn miss_levels(machine: &MachineConfig) -> [bool; MISS_LEVELS as usize] {
+pub(crate) fn miss_levels(machine: &MachineConfig) -> [bool; MISS_LEVELS as usize] {
     let topology = &machine.topology;
     [true, topology.gpus > 1 && topology.modules_per_gpu > 1, topology.modules() > 1]
 }
 
 /// Minimum time that a request occupies a slice's port.
-pub fn request_interval(machine: &MachineConfig) -> Interval {
+pub(crate) fn request_interval(machine: &MachineConfig) -> Interval {
     let cycles = machine.l2.request_cycles;
     Interval::cycles(machine.sm.clock.span(1 << 20), (cycles.numerator, cycles.denominator))
 }
 
 /// MSHRs in an L1. A line's merge limit scales with its number of sectors.
-pub fn l1_mshr(machine: &MachineConfig) -> MshrConfig {
+pub(crate) fn l1_mshr(machine: &MachineConfig) -> MshrConfig {
     let sectors = (machine.line.bytes() / machine.l1.sector_bytes) as u32;
     MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges * sectors }
 }
 
 /// Duration of a walk over a module's L2. All slices are walked in parallel.
-pub fn walk(machine: &MachineConfig) -> Ps {
+pub(crate) fn walk(machine: &MachineConfig) -> Ps {
     Serializer::new(machine.l2.walk_rate).span(Bytes(machine.l2.bytes / u64::from(machine.l2.slices)))
 }
 
 /// Configuration for a link direction.
-pub fn link(config: &machine::LinkConfig) -> link::LinkConfig {
+pub(crate) fn link(config: &machine::LinkConfig) -> link::LinkConfig {
     link::LinkConfig { rate: config.rate, latency: config.latency }
 }
 
 /// Output ports on the switches in a tree; the input ports are links with equal rates.
-pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
+pub(crate) fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     switch::SwitchConfig {
         ports: u32::from(machine.topology.gpus),
         rate: machine.gpu_link.rate,
@@ -101,7 +102,7 @@ pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
 }
 
 /// Uplinks between the switches in a tree.
-pub fn tree(machine: &MachineConfig) -> tree::TreeConfig {
+pub(crate) fn tree(machine: &MachineConfig) -> tree::TreeConfig {
     let fabric = &machine.fabric;
     tree::TreeConfig {
         gpus_per_leaf: fabric.gpus_per_leaf,
@@ -122,12 +123,12 @@ pub fn gpu_ports(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
 
 /// Latency between a module and its GPU's switch port, in addition to the module link. Both together make a quarter of
 /// the inter-GPU latency, unless the module link alone is slower.
-pub fn port_latency(machine: &MachineConfig, module_link: Ps) -> Ps {
+pub(crate) fn port_latency(machine: &MachineConfig, module_link: Ps) -> Ps {
     Ps(machine.gpu_link.latency.0 / 4).saturating_sub(module_link)
 }
 
 /// Port for a module in `gpu`, towards the other modules.
-pub fn port(machine: &MachineConfig, layout: ComponentLayout, gpu: GpuId) -> port::PortConfig {
+pub(crate) fn port(machine: &MachineConfig, layout: ComponentLayout, gpu: GpuId) -> port::PortConfig {
     let exit = |apart: bool, latency: Ps| {
         if apart {
             let at = layout.gpu_port(gpu, Direction::Out);
@@ -147,27 +148,27 @@ pub fn port(machine: &MachineConfig, layout: ComponentLayout, gpu: GpuId) -> por
 
 /// Latency between an SM and the module's controller, in either direction: the crossbar latency, at least one
 /// picosecond.
-pub fn to_controller(machine: &MachineConfig) -> Ps {
+pub(crate) fn to_controller(machine: &MachineConfig) -> Ps {
     machine.crossbar.latency.max(Ps(1))
 }
 
 /// Latency from an SM's TLB miss to the L2 TLB: half of the configured latency. The return path takes the second half.
-pub fn to_l2_tlb(machine: &MachineConfig) -> Ps {
+pub(crate) fn to_l2_tlb(machine: &MachineConfig) -> Ps {
     Ps(machine.tlb.l2_latency.0 / 2)
 }
 
 /// Number of components per module with separate send channels: each slice, and all remaining components together.
-pub fn sources(layout: ComponentLayout) -> usize {
+pub(crate) fn sources(layout: ComponentLayout) -> usize {
     usize::from(layout.slices) + 1
 }
 
 /// Limits on operations that a module's L2 may have in flight.
-pub fn drains(machine: &MachineConfig) -> drains::DrainsConfig {
+pub(crate) fn drains(machine: &MachineConfig) -> drains::DrainsConfig {
     drains::DrainsConfig { stores: machine.l2.posted_stores }
 }
 
 /// Limits on stores that an SM may have posted.
-pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
+pub(crate) fn posted(machine: &MachineConfig) -> posted::PostedConfig {
     posted::PostedConfig { stores: machine.sm.posted_stores }
 }
 
@@ -192,7 +193,7 @@ fn common_divisor(mut one: u32, mut other: u32) -> u32 {
 }
 
 /// A module's memory; `write`: policy for stores that pass the cache in front.
-pub fn memory(machine: &MachineConfig, write: WritePolicy) -> memory::MemoryConfig {
+pub(crate) fn memory(machine: &MachineConfig, write: WritePolicy) -> memory::MemoryConfig {
     memory::MemoryConfig {
         dram: dram(machine),
         latency: machine.dram.base_latency,
@@ -233,7 +234,7 @@ pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
 }
 
 /// Memory-side cache in a module, if present. The number of sets is rounded down.
-pub fn memory_cache(machine: &MachineConfig, write: WritePolicy) -> Option<memory_cache::MemoryCacheConfig> {
+pub(crate) fn memory_cache(machine: &MachineConfig, write: WritePolicy) -> Option<memory_cache::MemoryCacheConfig> {
     let cache = &machine.memory_cache;
     let sets = cache.bytes.0 / machine.line.bytes() / u64::from(cache.ways);
     (sets > 0).then_some(memory_cache::MemoryCacheConfig {
@@ -248,7 +249,7 @@ pub fn memory_cache(machine: &MachineConfig, write: WritePolicy) -> Option<memor
 }
 
 /// Way partition in a module. A single module has no remote lines, so all ways are shared.
-pub fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) -> WayPartitionConfig {
+pub(crate) fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) -> WayPartitionConfig {
     let alone = machine.topology.modules() == 1;
     let policy = if alone { Capacity::Shared(Shared {}).policy() } else { Arc::clone(policy) };
     WayPartitionConfig {
@@ -263,7 +264,7 @@ pub fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) 
 /// Rate at which data can enter a module while the GPU's link has `lanes` incoming lanes: the port's rate or the
 /// module's share of the link, whichever is less. With a link per GPU pair, all links of the GPU count. A shared medium
 /// counts with the rate that a single GPU gets alone.
-pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
+pub(crate) fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     let (topology, link) = (&machine.topology, &machine.gpu_link);
     let crosses = topology.gpus > 1 && !link.rate.is_infinite();
     let links = match machine.fabric.shape {
@@ -280,7 +281,7 @@ pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
 }
 
 /// A bank in a module's address translation, behind the SMs' TLBs.
-pub fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
+pub(crate) fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
     let banks = u32::from(tlb_banks(machine));
     let (whole, walkers) = (l2_tlb(machine), walkers(machine));
     translation::TranslationConfig {
@@ -291,22 +292,22 @@ pub fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
 }
 
 /// TLB of an SM.
-pub fn l1_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
+pub(crate) fn l1_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
     tlb::TlbConfig { entries: machine.tlb.l1_entries, ways: machine.tlb.l1_entries }
 }
 
 /// L2 TLB of a module.
-pub fn l2_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
+pub(crate) fn l2_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
     tlb::TlbConfig { entries: machine.tlb.l2_entries, ways: machine.tlb.l2_ways }
 }
 
 /// Page walkers of a module.
-pub fn walkers(machine: &MachineConfig) -> tlb::WalkersConfig {
+pub(crate) fn walkers(machine: &MachineConfig) -> tlb::WalkersConfig {
     tlb::WalkersConfig { walkers: machine.tlb.walkers, latency: machine.tlb.walk_latency }
 }
 
 /// Publisher of stores; `allocates`: set if published bytes allocate a line in a subscriber's L2.
-pub fn publisher(machine: &MachineConfig, allocates: bool) -> publisher::PublisherConfig {
+pub(crate) fn publisher(machine: &MachineConfig, allocates: bool) -> publisher::PublisherConfig {
     let config = &machine.publication;
     publisher::PublisherConfig {
         entries: config.entries,
@@ -327,7 +328,7 @@ pub fn host_latency_one_way(machine: &MachineConfig) -> Option<Ps> {
 
 /// Maximum number of misses of `bytes` that an L2 slice may have in flight beyond its GPU; `None` without a port to a
 /// coherent host.
-pub fn outgoing_misses(machine: &MachineConfig, bytes: u64) -> Option<u32> {
+pub(crate) fn outgoing_misses(machine: &MachineConfig, bytes: u64) -> Option<u32> {
     let link = machine.coherent_host()?.link;
     let requests = link.outstanding / u32::from(machine.l2.slices);
     Some((requests / bytes.div_ceil(link.request_bytes) as u32).max(1))
@@ -335,7 +336,7 @@ pub fn outgoing_misses(machine: &MachineConfig, bytes: u64) -> Option<u32> {
 
 /// Rate of copies from a coherent host to a GPU: of their link, or of the requests that the GPU's port has in flight over
 /// an idle link and host memory.
-pub fn rate_from_host(machine: &MachineConfig) -> Rate {
+pub(crate) fn rate_from_host(machine: &MachineConfig) -> Rate {
     let rate = host_rate(machine);
     let (Some(host), Some(latency)) = (machine.coherent_host(), host_latency_one_way(machine)) else { return rate };
     let window = u128::from(host.link.outstanding) * u128::from(host.link.request_bytes);
@@ -346,7 +347,7 @@ pub fn rate_from_host(machine: &MachineConfig) -> Rate {
 }
 
 /// Link rate between a GPU and a coherent host, in each direction.
-pub fn host_rate(machine: &MachineConfig) -> Rate {
+pub(crate) fn host_rate(machine: &MachineConfig) -> Rate {
     let own = machine.coherent_host().map(|host| host.link).filter(|link| link.through == HostPath::Own);
     own.map_or(machine.gpu_link.rate, |link| link.rate)
 }

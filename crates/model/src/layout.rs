@@ -5,7 +5,7 @@
 //! A coherent host is an additional module in a separate GPU: the last-level cache is an L2, and the core takes the
 //! position of SM 0.
 
-use crate::turning_link::Direction;
+use crate::fabric::turning_link::Direction;
 use tombolo_types::{ComponentId, GpuId, ModuleId, SmId};
 
 /// Numbering for the components in a machine.
@@ -19,7 +19,7 @@ pub struct ComponentLayout {
     pub sms: u16,
     /// Maximum L2 slice count per module.
     pub slices: u16,
-    /// GPUs whose output and input ports are components ([`crate::gpu_port`]), counting a host in the same fabric. Zero
+    /// GPUs whose output and input ports are components (`gpu_port`), counting a host in the same fabric. Zero
     /// if a single component joins the GPUs.
     pub gpu_ports: u8,
 }
@@ -54,7 +54,7 @@ pub enum ComponentKind {
 
 impl ComponentLayout {
     /// Number of components per module.
-    pub fn stride(self) -> u16 {
+    pub(crate) fn stride(self) -> u16 {
         self.sms + self.slices + 2
     }
 
@@ -74,42 +74,42 @@ impl ComponentLayout {
     }
 
     /// Total number of components.
-    pub fn count(self) -> usize {
+    pub(crate) fn count(self) -> usize {
         usize::from(self.beside()) + 3 + 2 * usize::from(self.gpu_ports)
     }
 
     /// First component number in a module, its SM 0.
-    pub fn base(self, module: ModuleId) -> u16 {
+    pub(crate) fn base(self, module: ModuleId) -> u16 {
         u16::from(module.0) * self.stride()
     }
 
     /// Id of an SM.
-    pub fn sm(self, module: ModuleId, sm: SmId) -> ComponentId {
+    pub(crate) fn sm(self, module: ModuleId, sm: SmId) -> ComponentId {
         ComponentId(self.base(module) + sm.0)
     }
 
     /// Id of an L2 slice.
-    pub fn slice(self, module: ModuleId, slice: u16) -> ComponentId {
+    pub(crate) fn slice(self, module: ModuleId, slice: u16) -> ComponentId {
         ComponentId(self.base(module) + self.sms + slice)
     }
 
     /// Id for a module's controller.
-    pub fn controller(self, module: ModuleId) -> ComponentId {
+    pub(crate) fn controller(self, module: ModuleId) -> ComponentId {
         ComponentId(self.base(module) + self.sms + self.slices)
     }
 
     /// Id for a module's copy engine.
-    pub fn copy_engine(self, module: ModuleId) -> ComponentId {
+    pub(crate) fn copy_engine(self, module: ModuleId) -> ComponentId {
         ComponentId(self.base(module) + self.sms + self.slices + 1)
     }
 
     /// Id for a GPU's port, among the [`ComponentLayout::gpu_ports`] GPUs.
-    pub fn gpu_port(self, gpu: GpuId, direction: Direction) -> ComponentId {
+    pub(crate) fn gpu_port(self, gpu: GpuId, direction: Direction) -> ComponentId {
         ComponentId(self.beside() + 3 + 2 * u16::from(gpu.0) + direction as u16)
     }
 
     /// Id of the switch.
-    pub fn switch(self) -> ComponentId {
+    pub(crate) fn switch(self) -> ComponentId {
         ComponentId(self.beside())
     }
 
@@ -119,12 +119,12 @@ impl ComponentLayout {
     }
 
     /// Id of the driver.
-    pub fn driver(self) -> ComponentId {
+    pub(crate) fn driver(self) -> ComponentId {
         ComponentId(self.beside() + 2)
     }
 
     /// Identity of a component.
-    pub fn kind(self, component: ComponentId) -> ComponentKind {
+    pub(crate) fn kind(self, component: ComponentId) -> ComponentKind {
         if component == self.switch() {
             return ComponentKind::Switch;
         }

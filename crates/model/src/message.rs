@@ -1,17 +1,17 @@
 //! Messages between components. Everything here is plain data, small enough to copy through queues.
 
-use crate::boundaries::{ExtentId, LostLines};
-use crate::cpu::HostWork;
-use crate::credits::Generation;
-use crate::kernel_slot::KernelSlot;
-use crate::latency::{ModuleLatency, Note, ReplyLatency, Stamp, short};
-use crate::mshr::EntryId;
-use crate::outstanding::Tickets;
-use crate::packet::{CopyName, Packet, Route};
-use crate::page_run::PageRun;
-use crate::posted::Drainer;
-use crate::turning_link::Direction;
-use crate::value_probe::Contents;
+use crate::fabric::packet::{CopyName, Packet, Route};
+use crate::fabric::turning_link::Direction;
+use crate::front_end::boundaries::{ExtentId, LostLines};
+use crate::front_end::cpu::HostWork;
+use crate::front_end::page_run::PageRun;
+use crate::l2::credits::Generation;
+use crate::l2::mshr::EntryId;
+use crate::l2::outstanding::Tickets;
+use crate::l2::posted::Drainer;
+use crate::observe::latency::{ModuleLatency, Note, ReplyLatency, Stamp, short};
+use crate::observe::value_probe::Contents;
+use crate::sm::kernel_slot::KernelSlot;
 use tombolo_engine::Outbox;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::paging::{AttemptedAccess, Mapping};
@@ -20,21 +20,21 @@ use tombolo_types::stream::Token;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Ps, Scope, SmId};
 
 /// Output for a component's messages while it handles an event.
-pub type Out<'a, D> = Outbox<'a, Message<D>>;
+pub(crate) type Out<'a, D> = Outbox<'a, Message<D>>;
 
 /// Destination for a reply: a warp and a result register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyDestination {
     /// The SM's module.
-    pub module: ModuleId,
+    pub(crate) module: ModuleId,
     /// SM number within the module.
     pub sm: SmId,
     /// Warp slot within the SM.
-    pub warp: u8,
+    pub(crate) warp: u8,
     /// Result slot in the warp, 0 to 63.
-    pub result: u8,
+    pub(crate) result: u8,
     /// For a read: the SM's MSHR that waits for the reply.
-    pub register: EntryId,
+    pub(crate) register: EntryId,
 }
 
 /// Flag event left by a store or awaited by a polling load: the kernel's slot and the token plus 1; 0 means none. Each
@@ -50,7 +50,7 @@ impl Flag {
 
     /// Flag for a token in the kernel that runs in a slot.
     #[inline]
-    pub fn of(kernel: KernelSlot, token: Token) -> Flag {
+    pub(crate) fn of(kernel: KernelSlot, token: Token) -> Flag {
         Flag(u32::from(kernel.0) << Flag::TOKEN_BITS | (token.0 + 1))
     }
 
@@ -80,18 +80,18 @@ pub struct LineRequest<D: Contents> {
     /// Requesting SM and warp.
     pub origin: ReplyDestination,
     /// Flag that the request leaves or polls for.
-    pub flag: Flag,
+    pub(crate) flag: Flag,
     /// For a store or atomic: the senders' credits, returned on acceptance. For a read: see [`Tickets::of_read`].
-    pub tickets: Tickets,
+    pub(crate) tickets: Tickets,
     /// For a read from another L2: the requester's MSHR that waits for the reply.
-    pub requester_mshr: EntryId,
+    pub(crate) requester_mshr: EntryId,
     /// Set if the request goes to a subscriber for its line's page, its final destination.
-    pub is_published: bool,
+    pub(crate) is_published: bool,
 }
 
 impl<D: Contents> LineRequest<D> {
     /// Records the arrival time at a slice of blocks, in place of a read's tickets.
-    pub fn note_arrival(&mut self, at: Ps) {
+    pub(crate) fn note_arrival(&mut self, at: Ps) {
         if D::FOLLOWS && matches!(self.request, Request::Read { .. }) {
             self.tickets = Tickets::of_read(ModuleLatency {
                 slice: Stamp::of(at).since(Stamp::default()),
@@ -102,7 +102,7 @@ impl<D: Contents> LineRequest<D> {
 
     /// Latency note for a read with recorded arrival, answered between `leaves` and `at`: all time until `leaves`
     /// counts as slice time.
-    pub fn held_until(&self, leaves: Ps, at: Ps) -> D::Note<ReplyLatency> {
+    pub(crate) fn held_until(&self, leaves: Ps, at: Ps) -> D::Note<ReplyLatency> {
         let arrived = Stamp::of(Ps(self.tickets.held().slice.into()));
         let slice = Stamp::of(leaves).after(arrived);
         let inside = ModuleLatency { slice, ..ModuleLatency::default() };
@@ -550,7 +550,7 @@ pub enum Message<D: Contents> {
 impl<D: Contents> Message<D> {
     /// For a message to a slice: the request, with a flag set if it comes from an SM in the slice's module.
     #[inline]
-    pub fn request(&self) -> Option<(&LineRequest<D>, bool)> {
+    pub(crate) fn request(&self) -> Option<(&LineRequest<D>, bool)> {
         match self {
             Message::Local(request) => Some((request, true)),
             Message::Arrive { packet: Packet::Request(request), .. }
@@ -561,7 +561,7 @@ impl<D: Contents> Message<D> {
 
     /// For a message to a slice: a fill's line, and the MSHR waiting for the fill.
     #[inline]
-    pub fn slice_fill(&self) -> Option<(Line, EntryId)> {
+    pub(crate) fn slice_fill(&self) -> Option<(Line, EntryId)> {
         match *self {
             Message::Memory { line, register, .. }
             | Message::Arrive { packet: Packet::Fill { line, register, .. }, .. }

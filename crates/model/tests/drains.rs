@@ -7,9 +7,9 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tombolo_model::credits::Generation;
-use tombolo_model::drains::{Drains, DrainsConfig};
-use tombolo_model::outstanding::{DrainWaiter, Tickets};
+use tombolo_model::l2::Generation;
+use tombolo_model::l2::{DrainWaiter, Tickets};
+use tombolo_model::l2::{Drains, DrainsConfig};
 use tombolo_protocol::drain::{
     AcknowledgedStore, MessageInFlight, MessageKind, Pool, Sender, StoreRoute, Wait, continuing_waits,
 };

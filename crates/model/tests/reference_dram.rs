@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
-use tombolo_model::dram::{AccessTiming, Dram, DramConfig, RefreshScope};
+use tombolo_model::memory::{AccessTiming, Dram, DramConfig, RefreshScope};
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate};
 
 /// Read bursts in flight, for traces without times. Source: the drivers of the references.

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use tombolo_model::link::{Link, LinkConfig, Traffic};
-use tombolo_model::switch::{Switch, SwitchConfig};
+use tombolo_model::fabric::{Link, LinkConfig, Traffic};
+use tombolo_model::fabric::{Switch, SwitchConfig};
 use tombolo_types::{Bytes, GpuId, Ps, Rate};
 
 /// Number of packets per measurement. Enough for two digits at 90 % load, with waits correlated over hundreds of

@@ -13,11 +13,11 @@ mod programs;
 
 use std::sync::{Arc, Mutex};
 use tombolo_machine::MachineConfig;
-use tombolo_model::latency::NoteValue;
+use tombolo_model::fabric::Direction;
 use tombolo_model::layout::{ComponentKind, Unit};
 use tombolo_model::message::Message;
-use tombolo_model::turning_link::Direction;
-use tombolo_model::value_probe::{Contents, ValueProbe};
+use tombolo_model::observe::NoteValue;
+use tombolo_model::observe::{Contents, ValueProbe};
 use tombolo_protocol::Data;
 use tombolo_system::{BrokenRules, run_watched};
 use tombolo_types::{GpuId, Mask, ModuleId, Ps};

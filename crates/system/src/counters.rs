@@ -2,26 +2,26 @@
 //! builds records from these counters is compiled once instead of once per protocol.
 
 use tombolo_metrics::MemoryCacheRecord;
-use tombolo_model::activity::{Activity, Sample};
-use tombolo_model::block::BlockStats;
-use tombolo_model::context::SmShared;
-use tombolo_model::controller::Controller;
-use tombolo_model::copy_engine::CopyEngine;
-use tombolo_model::cpu::Cpu;
-use tombolo_model::crossbar::SmPort;
-use tombolo_model::dram::DramStats;
-use tombolo_model::kernel_stats::KernelStats;
-use tombolo_model::l2_backend::{L2Design, L2Slice};
+use tombolo_model::fabric::LevelTraffic;
+use tombolo_model::fabric::Port;
+use tombolo_model::fabric::SmPort;
+use tombolo_model::front_end::CopyEngine;
+use tombolo_model::front_end::Cpu;
+use tombolo_model::l2::BlockStats;
+use tombolo_model::l2::PublicationStats;
+use tombolo_model::l2::WayPartition;
+use tombolo_model::l2::{L2Design, L2Slice};
+use tombolo_model::memory::DramStats;
+use tombolo_model::module::Controller;
 use tombolo_model::module::Module;
-use tombolo_model::port::Port;
-use tombolo_model::publisher::PublicationStats;
+use tombolo_model::module::SmShared;
+use tombolo_model::observe::Contents;
+use tombolo_model::observe::StallTimes;
+use tombolo_model::observe::{Activity, Sample};
+use tombolo_model::observe::{L2Stats, SmStats};
+use tombolo_model::sm::KernelStats;
 use tombolo_model::sm::Sm;
-use tombolo_model::stall::StallTimes;
-use tombolo_model::stats::{L2Stats, SmStats};
-use tombolo_model::tlb::TlbStats;
-use tombolo_model::traffic::Traffic;
-use tombolo_model::value_probe::Contents;
-use tombolo_model::way_partition::WayPartition;
+use tombolo_model::sm::TlbStats;
 use tombolo_types::{ModuleId, Ps};
 
 /// Counters for an SM.
@@ -44,7 +44,7 @@ pub(crate) struct SliceCounters {
 
 /// Counters for the memory behind the slices.
 pub(crate) struct MemoryCounters {
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: LevelTraffic,
     /// Counters for each memory-side cache.
     pub(crate) caches: Vec<MemoryCacheRecord>,
     /// Time during which each channel was in use.
@@ -144,7 +144,7 @@ impl<C: L2Design<D>, D: Contents> ModuleCounters for Module<C, D> {
     }
 
     fn memory(&self) -> MemoryCounters {
-        let mut sum = MemoryCounters { traffic: Traffic::default(), caches: Vec::new(), channels: Vec::new() };
+        let mut sum = MemoryCounters { traffic: LevelTraffic::default(), caches: Vec::new(), channels: Vec::new() };
         for shared in self.slice_side().shared() {
             sum.traffic.merge(shared.traffic);
             sum.caches.push(shared.memory.cache());

@@ -16,10 +16,10 @@ use tombolo_design::elision::{Cpelide, ElisionChoice};
 use tombolo_design::scheduling::MachineShape;
 use tombolo_design::{Elision, ModelInput};
 pub use tombolo_metrics::ElisionRecord;
-use tombolo_model::boundaries::{
+use tombolo_model::front_end::PageTable;
+use tombolo_model::front_end::{
     Boundaries, BoundariesConfig, BoundaryLogEntry, BoundaryPosition, LabelSource, UnlabelledProgram,
 };
-use tombolo_model::page_table::PageTable;
 use tombolo_protocol::boundary::reach;
 use tombolo_protocol::elision::{
     self, AccessMode, Account, DecisionReason, KernelId, LineRange, LineSet, Packet, ReleaseTime, RetainedLines,

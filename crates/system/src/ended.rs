@@ -21,13 +21,13 @@ use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
 use tombolo_machine::MachineConfig;
-use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::driver::Driver;
-use tombolo_model::l2_backend::L2Design;
-use tombolo_model::latency::{Latencies, LoadServer};
-use tombolo_model::stats::{Digest, L2Stats, SmStats};
-use tombolo_model::traffic::Traffic;
-use tombolo_model::value_probe::Contents;
+use tombolo_model::fabric::LevelTraffic;
+use tombolo_model::front_end::CommandProcessor;
+use tombolo_model::front_end::Driver;
+use tombolo_model::l2::L2Design;
+use tombolo_model::observe::Contents;
+use tombolo_model::observe::{Digest, L2Stats, SmStats};
+use tombolo_model::observe::{Latencies, LoadServer};
 use tombolo_types::stream::StreamError;
 use tombolo_types::{Bytes, GpuId, Ps};
 
@@ -88,7 +88,7 @@ impl EndedRun<'_> {
         let cpu = host.and_then(|module| module.cpu());
         let (mut sm, mut l2) = (SmStats::default(), L2Stats::default());
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
-        let mut traffic = Traffic::default();
+        let mut traffic = LevelTraffic::default();
         for module in &modules {
             module.sms().iter().for_each(|one| sm.merge(one.stats));
             l2.merge(&module.l2_stats());
@@ -199,7 +199,7 @@ impl EndedRun<'_> {
     }
 
     /// Traffic in flits, for a machine with memory-side caches.
-    fn traffic(&self, traffic: Traffic, modules: &[&dyn ModuleCounters]) -> Option<TrafficRecord> {
+    fn traffic(&self, traffic: LevelTraffic, modules: &[&dyn ModuleCounters]) -> Option<TrafficRecord> {
         let flits = |bytes: Bytes| bytes.0 / self.machine.messages.flit_bytes;
         let remote = modules.iter().map(|module| flits(module.port().stats().bytes())).sum();
         let record = TrafficRecord { l1_l2: flits(traffic.l1_l2), l2_l3: flits(traffic.l2_l3), remote };
@@ -245,7 +245,7 @@ impl EndedRun<'_> {
     fn energy(
         &self,
         (sm, l2, l3, dram): (&SmStats, &L2Stats, MemoryCacheRecord, DramRecord),
-        traffic: Traffic,
+        traffic: LevelTraffic,
         links: &[LinkRecord],
     ) -> Energy {
         let line = self.machine.line.bytes();

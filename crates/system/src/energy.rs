@@ -15,7 +15,7 @@
 
 use tombolo_machine::machine::EnergyConfig;
 pub use tombolo_metrics::Energy;
-use tombolo_model::traffic::Traffic;
+use tombolo_model::fabric::LevelTraffic;
 use tombolo_types::{Attojoules, Bytes};
 
 /// Activity counts for each part of the machine.
@@ -34,7 +34,7 @@ pub struct ActivityCounts {
     /// Bytes accessed in memory-side caches, in whole lines.
     pub l3: Bytes,
     /// Traffic between levels inside modules.
-    pub traffic: Traffic,
+    pub traffic: LevelTraffic,
     /// Bytes moved by memories.
     pub dram: Bytes,
     /// Bytes sent through module ports.
@@ -48,7 +48,7 @@ impl ActivityCounts {
     pub fn energy(&self, each: &EnergyConfig) -> Energy {
         let moved = self;
         let bits = |bytes: Bytes, per_bit: Attojoules| per_bit.picojoules_of(bytes.0 * 8);
-        let Traffic { l1_l2, l2_l3 } = moved.traffic;
+        let LevelTraffic { l1_l2, l2_l3 } = moved.traffic;
         let fetches = f64::from(each.l1i_instructions_per_fetch);
         Energy {
             l1i: each.l1i_per_fetch.picojoules_of(moved.instructions) / fetches,
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_machine_that_states_nothing_is_charged_its_caches_memory_and_links_alone() {
         let line = Bytes(128);
-        let traffic = Traffic { l1_l2: line, l2_l3: line };
+        let traffic = LevelTraffic { l1_l2: line, l2_l3: line };
         let (l1, l2, l2_fills, l3, dram) = (line, line, line, line, line);
         let moved = ActivityCounts {
             instructions: 8,

@@ -5,8 +5,8 @@ use crate::run::{RunError, RunSpec};
 use std::collections::BTreeSet;
 use tombolo_design::placement::Movement;
 use tombolo_design::scheduling::MachineShape;
-use tombolo_model::page_table::PageTable;
-use tombolo_model::residency::residency;
+use tombolo_model::front_end::PageTable;
+use tombolo_model::sm::residency;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo};
 use tombolo_types::{LaunchDevices, Line, ModuleId};
 

@@ -5,10 +5,10 @@ use crate::time::{Span, union};
 use std::collections::BTreeMap;
 use tombolo_machine::MachineConfig;
 pub use tombolo_metrics::{BlocksRecord, PhasesRecord};
-use tombolo_model::block::BlockStats;
-use tombolo_model::command_processor::{CommandProcessor, DriverOperation, TimeRange};
-use tombolo_model::cpu::{HostRun, HostWork};
-use tombolo_model::packet_size::PacketSizes;
+use tombolo_model::fabric::PacketSizes;
+use tombolo_model::front_end::{CommandProcessor, DriverOperation, TimeRange};
+use tombolo_model::front_end::{HostRun, HostWork};
+use tombolo_model::l2::BlockStats;
 use tombolo_protocol::client_home::MessageClass;
 use tombolo_types::Ps;
 

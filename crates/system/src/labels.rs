@@ -21,7 +21,7 @@ use crate::uses::{ArrayUse, KernelUse, KernelUses, LineAccesses};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 pub use tombolo_design::elision::Labelling;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
 use tombolo_protocol::elision::{AccessMode, Label, LineRange, LineSet, ModuleSet, StructureUse, User};
 use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};

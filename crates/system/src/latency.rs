@@ -1,7 +1,7 @@
 //! Load latencies in a run, by the level that served each load.
 
 pub use tombolo_metrics::{LatencyRecord, LegsRecord, ServedRecord};
-use tombolo_model::latency::{Latencies, LoadServer, Loads};
+use tombolo_model::observe::{Latencies, LoadServer, Loads};
 
 fn served(loads: &Loads) -> ServedRecord {
     ServedRecord {

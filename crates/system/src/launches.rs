@@ -4,8 +4,8 @@ use crate::counters::ModuleCounters;
 use crate::record::{GpuRecord, KernelRecord, LinkRecord, ModuleRecord};
 use crate::stalls::WarpSlots;
 use crate::time::{Span, TimeRecord, TimeSplit, union};
-use tombolo_model::command_processor::{CommandProcessor, DriverOperation, TimeRange};
-use tombolo_model::kernel_stats::{KernelStats, LaunchTimes};
+use tombolo_model::front_end::{CommandProcessor, DriverOperation, TimeRange};
+use tombolo_model::sm::{KernelStats, LaunchTimes};
 use tombolo_types::GpuId;
 use tombolo_types::stream::Program;
 
@@ -44,7 +44,7 @@ pub(crate) fn records(program: &dyn Program, slots: &WarpSlots<'_>) -> Vec<Kerne
     let named = program.kernels();
     let topology = &machine.topology;
     let launches = processor.kernels().iter().enumerate();
-    let record = |(launch, time): (usize, &tombolo_model::command_processor::KernelTime)| {
+    let record = |(launch, time): (usize, &tombolo_model::front_end::KernelTime)| {
         let paces = || modules.iter().filter_map(|module| module.controller().dispatcher().paces().get(launch));
         let seconds = paces().map(|pace| pace.seconds());
         let [third, fourth] = seconds.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);

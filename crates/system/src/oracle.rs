@@ -12,7 +12,7 @@
 
 use crate::labels::homes;
 use crate::uses::KernelUse;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
 use tombolo_protocol::elision::{LineSet, RetainedLines, User};
 use tombolo_types::{Line, ModuleId};
 

@@ -2,9 +2,9 @@
 
 use tombolo_machine::MachineConfig;
 pub use tombolo_metrics::{CopiesRecord, PagingRecord};
-use tombolo_model::command_processor::CommandWait;
-use tombolo_model::copy_engine::CopyStats;
-use tombolo_model::driver::PagingStats;
+use tombolo_model::front_end::CommandWait;
+use tombolo_model::front_end::CopyStats;
+use tombolo_model::front_end::PagingStats;
 use tombolo_types::Ps;
 
 /// Converts the driver's counters.

@@ -18,7 +18,7 @@ use tombolo_design::placement::{CopiedFromHost, Inputs, Ranges, UnifiedMemory};
 use tombolo_design::scheduling::MachineShape;
 use tombolo_design::{DesignConfig, Placement};
 use tombolo_machine::MachineConfig;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
 use tombolo_types::stream::{Program, StreamError};
 use tombolo_types::{ModuleId, Page};
 

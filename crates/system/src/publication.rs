@@ -3,8 +3,8 @@
 use crate::counters::{ModuleCounters, PublicationCounters};
 use tombolo_machine::MachineConfig;
 pub use tombolo_metrics::{DrainsRecord, PublicationRecord, SubscriberTlbRecord};
-use tombolo_model::driver::Driver;
-use tombolo_model::publisher::{DrainCause, PublicationStats};
+use tombolo_model::front_end::Driver;
+use tombolo_model::l2::{DrainCause, PublicationStats};
 
 /// Sums the counters from modules and driver; `None` if no module publishes.
 pub(crate) fn publication(

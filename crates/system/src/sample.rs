@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tombolo_design::scheduling::CtaDistribution;
 use tombolo_design::{DesignConfig, WritePolicy};
 use tombolo_machine::MachineConfig;
-use tombolo_model::residency::residency;
+use tombolo_model::sm::residency;
 use tombolo_types::stream::KernelInfo;
 use tombolo_workload::record::Sample;
 

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use tombolo_design::{DesignConfig, Elision, Placement};
 use tombolo_engine::ThreadPool;
 pub use tombolo_metrics::SamplingRecord;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
 use tombolo_types::LaunchDevices;
 use tombolo_types::stream::{Command, Program};
 

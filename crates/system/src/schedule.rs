@@ -6,8 +6,8 @@ use crate::run::RunSpec;
 use std::sync::Arc;
 use tombolo_design::placement::{CopyContents, HostCopies, Movement, Sharing, Subscriptions};
 use tombolo_machine::MachineConfig;
-use tombolo_model::page_table::PageTable;
-use tombolo_model::schedule::{CommandTasks, Schedule};
+use tombolo_model::front_end::PageTable;
+use tombolo_model::front_end::{CommandTasks, Schedule};
 use tombolo_types::stream::{Command, Program, StreamError};
 use tombolo_types::{ModuleId, Ps};
 

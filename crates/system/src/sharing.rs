@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tombolo_design::DesignConfig;
 use tombolo_design::scheduling::MachineShape;
 use tombolo_machine::MachineConfig;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{Line, ModuleId};
 

@@ -8,9 +8,9 @@ use crate::counters::ModuleCounters;
 use crate::time::{Span, union};
 use tombolo_machine::MachineConfig;
 pub use tombolo_metrics::{QueueRecord, QueuedRecord, StallRecord};
-use tombolo_model::command_processor::{CommandProcessor, KernelTime};
-use tombolo_model::kernel_stats::LaunchTimes;
-use tombolo_model::stall::{QUEUED, Queue, Stall, StallTimes};
+use tombolo_model::front_end::{CommandProcessor, KernelTime};
+use tombolo_model::observe::{QUEUED, Queue, Stall, StallTimes};
+use tombolo_model::sm::LaunchTimes;
 use tombolo_types::{Clock, Ps};
 
 /// Smallest share that tables show. Source: the smallest share that rounds to more than zero with one decimal in

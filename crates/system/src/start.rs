@@ -5,10 +5,10 @@ use crate::run::{RunError, RunSpec};
 use tombolo_design::Placement;
 use tombolo_design::placement::Movement;
 use tombolo_machine::machine::{HostCopies, TlbStart};
-use tombolo_model::l2_backend::L2Design;
+use tombolo_model::front_end::PageTable;
+use tombolo_model::l2::L2Design;
 use tombolo_model::module::Module;
-use tombolo_model::page_table::PageTable;
-use tombolo_model::value_probe::Contents;
+use tombolo_model::observe::Contents;
 use tombolo_types::stream::{Command, Program, StreamError};
 use tombolo_types::{Line, LineSize, Mask, ModuleId, Page, Tracks};
 

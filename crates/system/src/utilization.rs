@@ -2,7 +2,7 @@
 
 use crate::counters::ModuleCounters;
 pub use tombolo_metrics::{UtilizationRecord, UtilizationShares};
-use tombolo_model::dram::DramStats;
+use tombolo_model::memory::DramStats;
 use tombolo_types::Ps;
 
 /// Shares for resources busy for the given times, in a run that ended at `end`.
@@ -53,7 +53,7 @@ impl BusyTimes {
             ("channel", &self.channels),
             ("slice", &self.slices),
             ("to_sm", &self.to_sms),
-            ("from_sm", &self.from_sms),
+            ("departure_at_sm", &self.from_sms),
         ];
         let times = kinds.into_iter().flat_map(|(kind, times)| times.iter().enumerate().map(move |at| (kind, at)));
         let times = times.map(|(kind, (index, time))| (format!("{}.busy.{kind}{index}", self.module), time.0));

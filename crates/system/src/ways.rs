@@ -2,7 +2,7 @@
 
 use crate::counters::ModuleCounters;
 use crate::record::{LocalWaysRecord, WaysRecord};
-use tombolo_model::way_partition::LocalWays;
+use tombolo_model::l2::LocalWays;
 
 /// Way shifts, summed over all modules.
 pub(crate) fn way_moves(modules: &[&dyn ModuleCounters]) -> WaysRecord {

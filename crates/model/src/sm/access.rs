@@ -5,14 +5,14 @@ use super::latency::{DepartureTimes, RequestLatency};
 use super::translate::Translation;
 use super::warp::{RESULTS, WaitReason};
 use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
-use crate::context::SmContext;
-use crate::credits::Generation;
-use crate::latency::Stamp;
+use crate::l2::credits::Generation;
+use crate::l2::mshr::EntryId;
+use crate::l2::outstanding::Tickets;
 use crate::message::{Flag, LineRequest, Message, Out, ReplyDestination};
-use crate::mshr::EntryId;
-use crate::outstanding::Tickets;
-use crate::stall::Stall;
-use crate::value_probe::{Contents, ValueProbe};
+use crate::module::context::SmContext;
+use crate::observe::latency::Stamp;
+use crate::observe::stall::Stall;
+use crate::observe::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
@@ -500,7 +500,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Returns a store credit after an acknowledged store, then resumes the longest-waiting warps in the credit queue.
-    pub fn store_taken<C: Protocol>(&mut self, credit: Generation, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn store_taken<C: Protocol>(&mut self, credit: Generation, here: &mut SmContext<'_, '_, C, D>) {
         self.posted.give_back(credit);
         while self.posted.has_room()
             && let Some(slot) = self.credit_queue.pop_front()

@@ -3,11 +3,11 @@
 use super::latency::LoadLatency;
 use super::stalls::StallCause;
 use super::{FillMessage, Miss, Sm, Waiter};
-use crate::cache::BulkClass;
-use crate::context::SmContext;
-use crate::latency::Stamp;
-use crate::mshr::FreedEntry;
-use crate::value_probe::{Contents, ValueProbe};
+use crate::l2::cache::BulkClass;
+use crate::l2::mshr::FreedEntry;
+use crate::module::context::SmContext;
+use crate::observe::latency::Stamp;
+use crate::observe::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::host::{AwaitingRead, Bulk, FillTarget};
 use tombolo_protocol::l1;
 use tombolo_protocol::{Pending, Protocol};

@@ -5,11 +5,11 @@ use super::ready::SLOTS;
 use super::stalls::StallCause;
 use super::sub_core::SubCore;
 use super::{Cta, Sm};
-use crate::context::SmContext;
 use crate::message::Message;
+use crate::module::context::SmContext;
+use crate::observe::stall::Stall;
+use crate::observe::value_probe::{Contents, ValueProbe};
 use crate::sm::warp::WaitReason;
-use crate::stall::Stall;
-use crate::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Stage, ThreadOperation};
 use tombolo_types::stream::{ChainLinks, ComputeClass, Op};
@@ -36,7 +36,7 @@ enum NextAction {
 
 impl<D: Contents> Sm<D> {
     /// Handles a sub-core's issue event.
-    pub fn issue<C: Protocol>(&mut self, sub_core: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn issue<C: Protocol>(&mut self, sub_core: u8, here: &mut SmContext<'_, '_, C, D>) {
         let index = usize::from(sub_core);
         let now = here.out.now();
         self.stats.issues += 1;
@@ -339,7 +339,7 @@ impl<D: Contents> Sm<D> {
 
     /// Frees a CTA's slot and notifies the controller. If arithmetic is unfinished, schedules another attempt at its
     /// end.
-    pub fn end_cta<C: Protocol>(&mut self, index: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn end_cta<C: Protocol>(&mut self, index: u8, here: &mut SmContext<'_, '_, C, D>) {
         let place = &mut self.ctas[usize::from(index)];
         let end = place.as_ref().expect("a CTA ends once").latest;
         if end > here.out.now() {

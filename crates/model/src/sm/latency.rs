@@ -2,10 +2,10 @@
 
 use super::stalls::StallCause;
 use super::{FillMessage, Sm};
-use crate::context::SmContext;
-use crate::latency::{Leg, Legs, LoadServer, ModuleLatency, ReplyLatency, Stamp, share, short};
-use crate::stall::Stall;
-use crate::value_probe::Contents;
+use crate::module::context::SmContext;
+use crate::observe::latency::{Leg, Legs, LoadServer, ModuleLatency, ReplyLatency, Stamp, share, short};
+use crate::observe::stall::Stall;
+use crate::observe::value_probe::Contents;
 use tombolo_types::Ps;
 
 /// Departure times for a transaction leaving the L1.

@@ -13,6 +13,20 @@
 //! - `host`: the L1 as the protocol's host interface. `prefetch`: hints for the host's caches, without effect on
 //!   results.
 
+pub(crate) mod dispatcher;
+pub(crate) mod flags;
+pub(crate) mod kernel_slot;
+pub(crate) mod kernel_stats;
+pub(crate) mod page_waits;
+pub(crate) mod residency;
+pub(crate) mod tlb;
+pub(crate) mod translation;
+
+pub use kernel_slot::{KernelSlot, entry};
+pub use kernel_stats::{KernelStats, LaunchTimes};
+pub use residency::residency;
+pub use tlb::{Tlb, TlbConfig, TlbStats};
+
 mod access;
 mod arithmetic;
 mod banks;
@@ -28,21 +42,19 @@ mod synchronize;
 mod translate;
 mod warp;
 
-use crate::cache::Cache;
 use crate::calendar::{Calendar, FRACTION};
-use crate::context::SmContext;
-use crate::flags::FlagSet;
-use crate::kernel_slot::KernelSlot;
-use crate::kernel_stats::KernelCounts;
-use crate::latency::{ReplyLatency, Stamp};
+use crate::l2::cache::Cache;
+use crate::l2::mshr::{EntryId, Mshr, PerEntry};
+use crate::l2::posted::{Drainer, Posted};
 use crate::message::{Flag, Message, Out};
-use crate::module_config::ModuleConfig;
-use crate::mshr::{EntryId, Mshr, PerEntry};
-use crate::posted::{Drainer, Posted};
-use crate::stall::{Stall, StallTimes};
-use crate::stats::SmStats;
-use crate::tlb::Tlb;
-use crate::value_probe::{Contents, ValueProbe};
+use crate::module::context::SmContext;
+use crate::module::module_config::ModuleConfig;
+use crate::observe::latency::{ReplyLatency, Stamp};
+use crate::observe::stall::{Stall, StallTimes};
+use crate::observe::stats::SmStats;
+use crate::observe::value_probe::{Contents, ValueProbe};
+use crate::sm::flags::FlagSet;
+use crate::sm::kernel_stats::KernelCounts;
 use arithmetic::{ArithmeticPath, ClassTiming};
 use banks::Banks;
 use host::SmFill;
@@ -238,7 +250,7 @@ pub struct Sm<D: Contents> {
 
 impl<D: Contents> Sm<D> {
     /// Creates an idle SM.
-    pub fn new<C>(sm: SmId, config: &ModuleConfig<C, D>) -> Sm<D> {
+    pub(crate) fn new<C>(sm: SmId, config: &ModuleConfig<C, D>) -> Sm<D> {
         let ModuleConfig { module, machine, layout, .. } = config;
         let slots = machine.sm.warps as usize;
         assert!(slots <= SLOTS, "warp slots of an SM are bits of a word");
@@ -279,7 +291,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Starts a kernel launch in a slot and clears the slot's flags. Invalidates the L1 if the protocol requires it.
-    pub fn begin<C: Protocol>(&mut self, slot: KernelSlot, launch: u32, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn begin<C: Protocol>(&mut self, slot: KernelSlot, launch: u32, here: &mut SmContext<'_, '_, C, D>) {
         here.shared.begin(slot, launch);
         self.flags.forget(slot);
         if l1::acquire_invalidates(&here.config.protocol, Scope::Sys) {
@@ -290,7 +302,7 @@ impl<D: Contents> Sm<D> {
     /// Starts CTA `cta` from the program's kernel `index`, running in slot `kernel`.
     ///
     /// Panics if no CTA slot or too few warp slots are free: the controller must track the SM's capacity.
-    pub fn start_cta<C: Protocol>(
+    pub(crate) fn start_cta<C: Protocol>(
         &mut self,
         (kernel, index, cta): (KernelSlot, u32, u32),
         here: &mut SmContext<'_, '_, C, D>,
@@ -335,12 +347,12 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Component id.
-    pub fn id(&self) -> ComponentId {
+    pub(crate) fn id(&self) -> ComponentId {
         self.id
     }
 
     /// Replaces the TLB's contents with a copy of `tlb`.
-    pub fn set_tlb(&mut self, tlb: &Tlb) {
+    pub(crate) fn set_tlb(&mut self, tlb: &Tlb) {
         self.tlb = tlb.clone();
     }
 
@@ -366,12 +378,12 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Number of live warps, not yet ended.
-    pub fn alive(&self) -> u32 {
+    pub(crate) fn alive(&self) -> u32 {
         self.alive.count_ones()
     }
 
     /// Number of L1 misses in flight.
-    pub fn misses(&self) -> u32 {
+    pub(crate) fn misses(&self) -> u32 {
         self.mshr.used()
     }
 
@@ -386,14 +398,14 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Invalidates the L1 (an acquire beyond the CTA, or a kernel's start).
-    pub fn invalidate_l1(&mut self) {
+    pub(crate) fn invalidate_l1(&mut self) {
         self.stats.l1_invalidations += 1;
         invalidate_bulk(self);
     }
 
     /// Handles the reply to a read: installs the bytes and serves the waiting loads. Frees the MSHR when no bytes of
     /// the line remain in flight, and then resumes parked warps.
-    pub fn fill<C: Protocol>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn fill<C: Protocol>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
         let FillMessage { register, line, mask, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
         let config = here.config;
@@ -419,7 +431,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Handles the result of an atomic, returned from module `by`.
-    pub fn old<C: Protocol>(&mut self, warp: u8, result: u8, by: ModuleId, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn old<C: Protocol>(&mut self, warp: u8, result: u8, by: ModuleId, here: &mut SmContext<'_, '_, C, D>) {
         let stall = here.shared.stall_of(by);
         self.result(usize::from(warp), (result, stall.into()), false, here.out);
     }
@@ -515,7 +527,7 @@ impl<D: Contents> Sm<D> {
             }
             (None, Some(new)) => {
                 // The victim is clean: an L1 writes through.
-                let stored = self.l1.store(line, crate::cache::BulkClass::new(0), new, here.l1_ways(line));
+                let stored = self.l1.store(line, crate::l2::cache::BulkClass::new(0), new, here.l1_ways(line));
                 assert!(stored, "no L1 line is pinned");
             }
         }
@@ -532,19 +544,19 @@ fn sub_cores(slots: usize, count: usize, scheduler: Scheduler) -> Vec<SubCore> {
 
 /// Contents of a [`Message::Fill`].
 #[derive(Clone, Copy, Debug)]
-pub struct FillMessage<D> {
+pub(crate) struct FillMessage<D> {
     /// MSHR that waits for the fill.
-    pub register: EntryId,
+    pub(crate) register: EntryId,
     /// Filled line.
-    pub line: Line,
+    pub(crate) line: Line,
     /// Bytes in this fill.
-    pub mask: Mask,
+    pub(crate) mask: Mask,
     /// Line contents.
-    pub data: D,
+    pub(crate) data: D,
     /// True if the flag polled in the read was set.
-    pub seen: bool,
+    pub(crate) seen: bool,
     /// Module that replied.
-    pub responder: ModuleId,
+    pub(crate) responder: ModuleId,
     /// Latency record, from the request's arrival at a slice in the module.
-    pub latency: ReplyLatency,
+    pub(crate) latency: ReplyLatency,
 }

@@ -1,11 +1,11 @@
 //! Page faults at an SM: an access without a valid mapping in its module waits until the driver has mapped the page.
 
 use super::Sm;
-use crate::context::SmContext;
+use crate::front_end::page_run::PageRun;
 use crate::message::Message;
-use crate::page_run::PageRun;
-use crate::stall::Stall;
-use crate::value_probe::Contents;
+use crate::module::context::SmContext;
+use crate::observe::stall::Stall;
+use crate::observe::value_probe::Contents;
 use tombolo_protocol::Protocol;
 use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_types::stream::{Accesses, Op, PackedOrder};
@@ -50,12 +50,12 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Resumes a warp after its page has been mapped for this module.
-    pub fn page_mapped<C: Protocol>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn page_mapped<C: Protocol>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
         self.resume(usize::from(warp), Stall::Page.into(), here);
     }
 
     /// Removes a page's translation from the TLB and invalidates the L1, after the module lost its mapping.
-    pub fn forget_page(&mut self, page: Page) {
+    pub(crate) fn forget_page(&mut self, page: Page) {
         self.tlb.invalidate(page);
         self.invalidate_l1();
     }

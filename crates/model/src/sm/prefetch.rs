@@ -2,9 +2,9 @@
 //! results.
 
 use super::{Cta, Sm};
+use crate::l2::mshr::EntryId;
 use crate::message::Message;
-use crate::mshr::EntryId;
-use crate::value_probe::Contents;
+use crate::observe::value_probe::Contents;
 use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::Line;
@@ -12,7 +12,7 @@ use tombolo_types::Line;
 impl<D: Contents> Sm<D> {
     /// Prefetches the data that an event reads first into the host's caches.
     #[inline]
-    pub fn prefetch(&self, message: &Message<D>) {
+    pub(crate) fn prefetch(&self, message: &Message<D>) {
         match message {
             Message::Issue { sub_core, likely } => self.prefetch_warp(*sub_core, *likely),
             Message::Fill { register, line, .. } => self.prefetch_fill(*register, *line),
@@ -22,7 +22,7 @@ impl<D: Contents> Sm<D> {
 
     /// Prefetches the data reached through the data that [`Sm::prefetch`] has loaded.
     #[inline]
-    pub fn prefetch_found(&self, message: &Message<D>) {
+    pub(crate) fn prefetch_found(&self, message: &Message<D>) {
         match message {
             Message::Issue { likely, .. } => self.prefetch_issue(*likely),
             Message::Fill { register, line, .. } => self.prefetch_waiter(*register, *line),

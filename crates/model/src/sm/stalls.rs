@@ -7,10 +7,10 @@
 use super::Sm;
 use super::ready::SLOTS;
 use super::warp::WaitReason;
-use crate::latency::share;
-use crate::mshr::{EntryId, PerEntry};
-use crate::stall::{Queue, Stall, StallTimes};
-use crate::value_probe::Contents;
+use crate::l2::mshr::{EntryId, PerEntry};
+use crate::observe::latency::share;
+use crate::observe::stall::{Queue, Stall, StallTimes};
+use crate::observe::value_probe::Contents;
 use tombolo_types::Ps;
 
 /// Accumulated stall times and their open intervals.

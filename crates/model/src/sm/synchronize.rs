@@ -3,11 +3,11 @@
 use super::Sm;
 use super::issue::Progress;
 use super::warp::WaitReason;
-use crate::context::SmContext;
+use crate::l2::posted::Drainer;
 use crate::message::{Message, Out, SyncKind};
-use crate::posted::Drainer;
-use crate::stall::Stall;
-use crate::value_probe::{Contents, ValueProbe};
+use crate::module::context::SmContext;
+use crate::observe::stall::Stall;
+use crate::observe::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::front::{self, Stage, ThreadOperation};
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Protocol, l1};
@@ -114,7 +114,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Notifies `drainer` when all stores posted so far by this SM have been acknowledged.
-    pub fn drain<C: Protocol>(&mut self, drainer: Drainer, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn drain<C: Protocol>(&mut self, drainer: Drainer, here: &mut SmContext<'_, '_, C, D>) {
         self.posted.drain(drainer);
         self.finish_drains(here);
     }
@@ -137,7 +137,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Continues a release whose earlier stores have all been acknowledged: runs the release plan.
-    pub fn drained<C: Protocol>(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn drained<C: Protocol>(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
         let slot = usize::from(warp);
         if here.config.protocol.release(Sync::Thread(scope)).is_empty() {
             self.synced(warp, here.out);
@@ -172,7 +172,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Resumes a warp after the controller has completed its plan.
-    pub fn synced(&mut self, warp: u8, out: &mut Out<'_, D>) {
+    pub(crate) fn synced(&mut self, warp: u8, out: &mut Out<'_, D>) {
         let slot = usize::from(warp);
         self.warps[slot].synced = true;
         self.wake(slot, out.now(), out);

@@ -6,11 +6,11 @@
 
 use super::Sm;
 use super::latency::{DepartureTimes, RequestLatency};
-use crate::context::SmContext;
+use crate::l2::mshr::EntryId;
 use crate::message::{LineRequest, Message};
-use crate::mshr::EntryId;
-use crate::stall::Stall;
-use crate::value_probe::Contents;
+use crate::module::context::SmContext;
+use crate::observe::stall::Stall;
+use crate::observe::value_probe::Contents;
 use tombolo_protocol::Protocol;
 use tombolo_types::{Line, Page, Ps};
 
@@ -138,7 +138,7 @@ impl<D: Contents> Sm<D> {
 
     /// Handles an L2 TLB reply: the translation for `page` is available at `ready`. `walked`: set after a page walk.
     /// Releases all accesses waiting for the page.
-    pub fn translated<C: Protocol>(
+    pub(crate) fn translated<C: Protocol>(
         &mut self,
         (page, ready, walked): (Page, Ps, bool),
         here: &mut SmContext<'_, '_, C, D>,

@@ -1,7 +1,7 @@
 //! Per-warp state for resident warps.
 
-use crate::kernel_slot::KernelSlot;
-use crate::stall::Stall;
+use crate::observe::stall::Stall;
+use crate::sm::kernel_slot::KernelSlot;
 use tombolo_types::Ps;
 
 /// Condition awaited by a warp before it can issue again.

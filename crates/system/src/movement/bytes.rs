@@ -1,7 +1,7 @@
 //! Byte sets: lines, each with a mask if only some bytes in the line belong to the set.
 
-use tombolo_model::boundaries::reaches;
-use tombolo_model::schedule::WrittenBytes;
+use tombolo_model::front_end::WrittenBytes;
+use tombolo_model::front_end::reaches;
 use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::{Line, Mask};
 

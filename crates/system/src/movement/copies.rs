@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::placement::CopyContents;
-use tombolo_model::schedule::{CommandTasks, PeerCopy, Schedule};
+use tombolo_model::front_end::{CommandTasks, PeerCopy, Schedule};
 use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, ModuleId};

@@ -1,7 +1,7 @@
 //! Records the lines read and written by a module: a bit per line, and a mask if a line is not wholly written.
 
 use rustc_hash::FxHashMap;
-use tombolo_model::schedule::WrittenBytes;
+use tombolo_model::front_end::WrittenBytes;
 use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::{Line, Mask};
 
@@ -132,7 +132,7 @@ mod tests {
             let (read, written) = marks.take();
             for line in 0..1500 {
                 prop_assert_eq!(written.mask(Line(line)).0, naive.get(&line).copied().unwrap_or_default());
-                let is_read = tombolo_model::boundaries::reaches(Some(&read), Line(line));
+                let is_read = tombolo_model::front_end::reaches(Some(&read), Line(line));
                 prop_assert_eq!(is_read, reads.contains(&line));
             }
             prop_assert!(written.partly.values().all(|&mask| mask != Mask::ALL));

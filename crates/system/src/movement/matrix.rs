@@ -2,7 +2,7 @@
 
 use super::copies::array_lines;
 use super::{Movement, bytes, pages_of};
-use tombolo_model::schedule::WrittenBytes;
+use tombolo_model::front_end::WrittenBytes;
 use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::ModuleId;
 use tombolo_types::stream::Program;

@@ -37,7 +37,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaDistribution, MachineShape};
-use tombolo_model::schedule::WrittenBytes;
+use tombolo_model::front_end::WrittenBytes;
 use tombolo_protocol::elision::LineSet;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{LaunchDevices, ModuleId, Page};

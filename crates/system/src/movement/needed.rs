@@ -8,7 +8,7 @@
 use super::bytes::{self, RemovedBytes};
 use super::{ModuleMovement, Movement};
 use std::ops::Range;
-use tombolo_model::schedule::WrittenBytes;
+use tombolo_model::front_end::WrittenBytes;
 use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, LineSize};

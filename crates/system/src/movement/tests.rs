@@ -3,7 +3,7 @@ use crate::directed::{CtaBuilder, DirectedProgram, HostLines};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tombolo_design::placement::CopyContents;
-use tombolo_model::schedule::{PageMove, PeerCopy, Remap, Schedule};
+use tombolo_model::front_end::{PageMove, PeerCopy, Remap, Schedule};
 use tombolo_protocol::elision::LineRange;
 use tombolo_types::stream::{AtomicResult, Command};
 use tombolo_types::{Line, LineSize, Mask, Order};

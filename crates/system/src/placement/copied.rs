@@ -13,7 +13,7 @@ use crate::movement::{array_lines, pages_of};
 use crate::uses::KernelUses;
 use std::ops::Range;
 use tombolo_design::placement::Ranges;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
 use tombolo_protocol::elision::{LineRange, LineSet};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, ModuleId, Page};

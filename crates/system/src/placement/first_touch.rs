@@ -18,8 +18,8 @@ use tombolo_design::DesignConfig;
 use tombolo_design::placement::Ties;
 use tombolo_design::scheduling::MachineShape;
 use tombolo_machine::MachineConfig;
-use tombolo_model::page_table::PageTable;
-use tombolo_model::residency::residency;
+use tombolo_model::front_end::PageTable;
+use tombolo_model::sm::residency;
 use tombolo_types::stream::{CtaStream, Program};
 use tombolo_types::{LaunchDevices, ModuleId, Page};
 

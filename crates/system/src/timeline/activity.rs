@@ -3,7 +3,7 @@
 use super::{ModuleTrack, Timeline, TraceEvent, changes};
 use crate::record::KernelRecord;
 use std::collections::BTreeSet;
-use tombolo_model::activity::Sample;
+use tombolo_model::observe::Sample;
 use tombolo_types::{GpuId, Ps};
 
 impl ModuleTrack {

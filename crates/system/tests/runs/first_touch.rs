@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_machine::MachineConfig;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
 use tombolo_system::survey::{Reader, SurveyedLaunch, survey, touches};
 use tombolo_system::{RunSpec, place, run};
 use tombolo_types::stream::{CtaStream, Program};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tombolo_design::placement::CopyContents;
 use tombolo_design::scheduling::CtaDistribution;
-use tombolo_model::schedule::Schedule;
+use tombolo_model::front_end::Schedule;
 use tombolo_system::movement::{Movement, PageKind};
 use tombolo_system::placement::TouchOrder;
 use tombolo_types::LineSize;

@@ -4,8 +4,8 @@
 use crate::common::{design, machine, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_model::address_map::AddressMap;
-use tombolo_model::page_table::PageTable;
+use tombolo_model::front_end::PageTable;
+use tombolo_model::l2::AddressMap;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Line, Mask, Order, Scope};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_experiment::workload::{Target, WorkloadChoice};
 use tombolo_machine::MachineConfig;
-use tombolo_model::residency::residency;
+use tombolo_model::sm::residency;
 use tombolo_types::stream::KernelInfo;
 use tombolo_types::{LaunchDevices, ModuleId};
 

@@ -38,7 +38,7 @@ impl Fields {
         Fields(std::array::from_fn(|_| String::new()))
     }
 
-    fn with(mut self, column: Column, value: impl ToString) -> Fields {
+    fn with(mut self, column: Column, value: impl std::fmt::Display) -> Fields {
         self.0[column as usize] = value.to_string();
         self
     }
