@@ -30,7 +30,7 @@ metrics! {
         link_bytes: u64 = "link traffic", "B", "Bytes on the GPU's link to other GPUs, both ways, headers included.";
         /// Warp slot cycles by class.
         #[serde(default)]
-        stalls: StallRecord => ["GPU"] of DeviceStalls<true>;
+        stalls: StallRecord => ["GPU"] of DeviceStalls;
     }
 }
 
@@ -52,7 +52,7 @@ metrics! {
         dram_write_bytes: u64 = "memory writes", "B", "Bytes written to the module's memory, in whole bursts.";
         sent_bytes: u64 = "bytes sent", "B", "Bytes that the module sent to others, headers included.";
         /// Warp slot cycles by class.
-        stalls: StallRecord => ["module"] of DeviceStalls<false>;
+        stalls: StallRecord => ["module"] of DeviceStalls;
     }
 }
 

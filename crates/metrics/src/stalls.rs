@@ -100,15 +100,15 @@ impl QueuedRecord {
     }
 }
 
-/// Metrics of a device's part in the run's stalls, with queues if `QUEUES`. The first word is the device.
-pub(crate) struct DeviceStalls<const QUEUES: bool>;
+/// Metrics of a device's part in the run's stalls. The first word is the device.
+pub(crate) struct DeviceStalls;
 
-impl<const QUEUES: bool> Metrics for DeviceStalls<QUEUES> {
+impl Metrics for DeviceStalls {
     fn append(at: &Prefix, table: &mut Vec<Metric>) {
         let mut stalls = Vec::new();
         StallRecord::append(&Prefix::at("stalls"), &mut stalls);
         let device = at.words[0];
-        let own = stalls.into_iter().filter(|metric| QUEUES || !metric.path.contains("queued")).map(|metric| {
+        let own = stalls.into_iter().map(|metric| {
             let (_, field) = metric.path.split_once('.').expect("a field of the stalls");
             let about = if field == "warp_slot_cycles" {
                 metric.about.replace("warp slot", &format!("warp slot of the {device}"))

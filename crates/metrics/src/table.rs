@@ -148,6 +148,7 @@ const ORDER: &[&str] = &[
     "gpus.*.stalls",
     "modules.*.stalls",
     "gpus.*.stalls.queued",
+    "modules.*.stalls.queued",
     "latency",
     "sm",
     "energy_pj",

