@@ -33,6 +33,11 @@ pub(crate) struct Hardware {
 }
 
 impl MachineArguments {
+    /// Creates the arguments of a machine with these settings at this scale.
+    pub(crate) fn new(machine: String, settings: Vec<String>, scale: MachineScale) -> MachineArguments {
+        MachineArguments { machine, settings, scale }
+    }
+
     /// Returns the settings given by the user.
     pub(crate) fn settings(&self) -> &[String] {
         &self.settings

@@ -19,7 +19,7 @@
 //! - a check's document, with each omitted test by name.
 //!
 //! A crate of a user adds programs, protocols, machines and designs with [`App`]; [`program`] is the language of kernels,
-//! [`protocol`] that of coherence protocols.
+//! [`protocol`] that of coherence protocols, and [`simulation`] runs a machine from Rust.
 //!
 //! Read `command` next.
 
@@ -42,6 +42,7 @@ mod request;
 mod sample_argument;
 mod schema;
 mod sharing;
+pub mod simulation;
 mod study;
 mod summary;
 mod table;
