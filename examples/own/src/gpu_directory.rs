@@ -1,7 +1,9 @@
 //! NHCC inside each GPU: a directory at a line's home tracks the modules of the home's GPU, which may keep the line. Other
 //! GPUs read and write the line at its home, and none of their L2 caches keeps it.
 
-use tombolo::protocol::*;
+use tombolo::protocol::{
+    Action, Choice, Class, Members, Phase, Promise, ProtocolOptions, RetainedLines, Rules, Scope, Sync, WritePolicy,
+};
 
 #[derive(Clone, Copy)]
 pub(crate) struct GpuDirectory;

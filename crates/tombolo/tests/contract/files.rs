@@ -1,4 +1,4 @@
-//! Keys in TOML files, each with its accepted values.
+//! Keys in TOML files, each with its accepted values, and words of trace tables.
 
 use crate::Section;
 use serde_json::Value;
@@ -21,7 +21,11 @@ pub(crate) fn sections() -> Vec<Section> {
         walk(&schema, &schema, "", &mut lines);
         (heading(kind), lines)
     });
-    described.into_iter().chain(schemas).collect()
+    let (columns, operations) = tombolo_workload::trace::table_spellings();
+    let listed = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
+    let tables = [("columns of trace tables", columns), ("operations of trace tables", operations)];
+    let tables = tables.map(|(heading, words)| (heading.to_owned(), listed(words)));
+    described.into_iter().chain(schemas).chain(tables).collect()
 }
 
 fn heading(kind: &str) -> String {

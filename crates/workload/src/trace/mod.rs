@@ -19,6 +19,7 @@ mod table;
 
 pub use error::TraceError;
 pub use info::{CopySummary, HostSummary, KernelSummary, OpcodeCount, Spaces, TraceInfo};
+pub use table::spellings as table_spellings;
 
 use info::Origin;
 use native::NativeProgram;

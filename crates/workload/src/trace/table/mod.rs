@@ -68,6 +68,14 @@ const ARITHMETIC: [(&str, ComputeClass); 6] = [
     ("other", ComputeClass::Other),
 ];
 
+/// Words of a table: its columns, and its operations.
+pub fn spellings() -> (Vec<&'static str>, Vec<&'static str>) {
+    let of_warps = row::ACCESSES.iter().map(|(word, _)| *word).chain(row::PLAIN);
+    let arithmetic = ARITHMETIC.iter().map(|(word, _)| *word);
+    let of_host = row::HOST_OPERATIONS.iter().map(|(word, _)| *word);
+    (row::Column::ALL.iter().map(|column| column.name()).collect(), of_warps.chain(arithmetic).chain(of_host).collect())
+}
+
 /// True if the text at `path` begins with the columns of a table.
 pub(super) fn is_table(path: &Path) -> Result<bool, TraceError> {
     let mut lines = LineReader::open(path)?;

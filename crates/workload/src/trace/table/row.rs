@@ -94,6 +94,9 @@ pub(super) const ACCESSES: [(&str, AccessKind); 5] = [
     ("wait", AccessKind::Wait),
 ];
 
+/// Words of a warp's other operations, without arithmetic.
+pub(super) const PLAIN: [&str; 5] = ["and", "fence", "barrier", "shared", "use"];
+
 /// A warp's operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WarpOperation {
@@ -154,6 +157,8 @@ impl<'a> Row<'a> {
         if text.is_empty() {
             return Ok(None);
         }
+        // Data frames write a column of whole numbers as floats if a row has none.
+        let text = text.strip_suffix(".0").unwrap_or(text);
         let number = text.strip_prefix("0x").map_or_else(|| u64::from_str(text), |hex| u64::from_str_radix(hex, 16));
         let fits = number.ok().and_then(|number| T::try_from(number).ok());
         let bits = 8 * size_of::<T>();
@@ -221,7 +226,7 @@ impl<'a> Row<'a> {
             "use" => Op::Use { distance: self.count(Column::Count, 1, 64)? as u8 },
             _ => {
                 let arithmetic = ARITHMETIC.iter().map(|(word, _)| *word);
-                let words = ACCESSES.iter().map(|(word, _)| *word).chain(["and", "fence", "barrier", "shared", "use"]);
+                let words = ACCESSES.iter().map(|(word, _)| *word).chain(PLAIN);
                 let words = words.chain(arithmetic).collect::<Vec<_>>().join(", ");
                 return Err(self.mismatch(Column::Operation, &format!("an operation of a warp: {words}")));
             }
