@@ -53,7 +53,7 @@ impl BusyTimes {
             ("channel", &self.channels),
             ("slice", &self.slices),
             ("to_sm", &self.to_sms),
-            ("departure_at_sm", &self.from_sms),
+            ("from_sm", &self.from_sms),
         ];
         let times = kinds.into_iter().flat_map(|(kind, times)| times.iter().enumerate().map(move |at| (kind, at)));
         let times = times.map(|(kind, (index, time))| (format!("{}.busy.{kind}{index}", self.module), time.0));
@@ -66,6 +66,18 @@ impl BusyTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_statistics_digest_knows_resources_by_these_names() {
+        let one = || vec![Ps(1)];
+        let dram = DramStats { row_hits: 2, row_misses: 3, row_conflicts: 4, ..DramStats::default() };
+        let module = "module0".to_owned();
+        let busy = BusyTimes { module, channels: one(), slices: one(), to_sms: one(), from_sms: one(), dram };
+        let named: Vec<_> = busy.named().map(|(name, number)| format!("{name} {number}")).collect();
+        let resources = ["channel0", "slice0", "to_sm0", "from_sm0"].map(|name| format!("module0.busy.{name} 1"));
+        let rows = ["row_hits 2", "row_misses 3", "row_conflicts 4"].map(|row| format!("module0.{row}"));
+        assert_eq!(named, [&resources[..], &rows[..]].concat());
+    }
 
     #[test]
     fn shares_are_of_the_time_of_the_run() {

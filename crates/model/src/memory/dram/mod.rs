@@ -115,9 +115,9 @@ impl DramConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DramStats {
     /// Read accesses.
-    pub(crate) reads: u64,
+    pub reads: u64,
     /// Write accesses, excluding writes merged with a waiting write.
-    pub(crate) writes: u64,
+    pub writes: u64,
     /// Bytes read, in complete atoms.
     pub read_bytes: u64,
     /// Bytes written, in complete atoms.
@@ -129,9 +129,9 @@ pub struct DramStats {
     /// Row conflicts: accesses to a bank with another row open.
     pub row_conflicts: u64,
     /// Bus busy time, turnarounds included, summed over channels.
-    pub(crate) busy: Ps,
+    pub busy: Ps,
     /// Queueing time: read latency beyond the latency on idle memory with an equal row state, summed.
-    pub(crate) queueing: Ps,
+    pub queueing: Ps,
 }
 
 impl DramStats {
