@@ -17,8 +17,8 @@ pub trait Visitor: Sized {
     /// Performs the action on a protocol between clients and homes.
     fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output;
 
-    /// The function that performs the action on the [registered](crate::registry) protocol called `name`: of an action
-    /// for registered protocols, that of [`registry::function`](crate::registry::function).
+    /// The function that performs the action on the [registered](crate::registry) protocol called `name`. An action that
+    /// covers registered protocols looks the function up by [`registry::function`](crate::registry::function).
     fn registered(_name: &str) -> Option<fn(Self, ProtocolOptions) -> Self::Output> {
         None
     }
@@ -79,13 +79,13 @@ macro_rules! protocols {
             options: ProtocolOptions,
             visitor: V,
         ) -> Result<V::Output, UnknownProtocol> {
-            match name {
-                $($name => Ok(visitor.$visit(crate::$module::$protocol::<BREAKABLE>::with(options))),)+
-                _ => match V::registered(name) {
-                    Some(action) => Ok(action(visitor, options)),
-                    None => Err(UnknownProtocol { name: name.to_owned() }),
-                },
-            }
+            $(
+                if name == $name {
+                    return Ok(visitor.$visit(crate::$module::$protocol::<BREAKABLE>::with(options)));
+                }
+            )+
+            let action = V::registered(name).ok_or_else(|| UnknownProtocol { name: name.to_owned() })?;
+            Ok(action(visitor, options))
         }
     };
 }
@@ -103,7 +103,7 @@ protocols! {
     "nmoesi" => Nmoesi of nmoesi by visit_nodes,
 }
 
-/// All protocols, with static facts: those of [`PROTOCOLS`], then registered ones.
+/// All protocols with their static facts: the protocols of this crate, then registered protocols.
 pub fn all() -> Vec<(&'static str, &'static ProtocolFacts)> {
     let added = registered().into_iter().map(|protocol| (protocol.name, protocol.facts));
     PROTOCOLS.iter().copied().zip(FACTS).chain(added).collect()

@@ -97,6 +97,9 @@ pub struct ProtocolFacts {
     pub hierarchical: bool,
     /// Returns true if lines in this class may live in an L2.
     pub caches: fn(Class, &ProtocolOptions) -> bool,
+    /// Returns true if pages may move: an L2 holds only lines from its own module's memory, and all accesses to these
+    /// lines meet there.
+    pub pages_may_move: fn(ProtocolOptions) -> bool,
     /// Dirty or stale contents possible in a module's L2 at a kernel boundary.
     pub holds: fn(&ProtocolOptions) -> RetainedLines,
     /// The options open to the user.

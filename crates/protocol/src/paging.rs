@@ -37,10 +37,9 @@ mod tests;
 pub use broken::BrokenPaging;
 pub use published::Start;
 
-use crate::catalogue::{UnknownProtocol, Visitor, choose};
+use crate::catalogue::{UnknownProtocol, facts};
 use crate::coherence::{Coherence, OrderingPoint};
 use crate::options::ProtocolOptions;
-use crate::registry::registered;
 use crate::topology::{Class, ModuleSet};
 use tombolo_types::ModuleId;
 
@@ -526,21 +525,6 @@ pub fn pages_may_move(protocol: &impl Coherence) -> bool {
 /// # Errors
 /// Fails if no protocol has that name.
 pub fn pages_may_move_under(name: &str, options: ProtocolOptions) -> Result<bool, UnknownProtocol> {
-    struct MayMove;
-
-    impl Visitor for MayMove {
-        type Output = bool;
-
-        fn visit<P: Coherence>(self, protocol: P) -> bool {
-            pages_may_move(&protocol)
-        }
-
-        /// The host's memory holds every page.
-        fn visit_nodes<P: crate::client_home::Nodes>(self, _: P) -> bool {
-            false
-        }
-    }
-
-    let registered = registered().into_iter().find(|protocol| protocol.name == name);
-    registered.map_or_else(|| choose(name, options, MayMove), |protocol| Ok((protocol.pages_may_move)(options)))
+    let facts = facts(name).ok_or_else(|| UnknownProtocol { name: name.to_owned() })?;
+    Ok((facts.pages_may_move)(options))
 }

@@ -6,7 +6,6 @@
 
 use crate::coherence::Coherence;
 use crate::options::{ProtocolFacts, ProtocolOptions};
-use crate::paging::pages_may_move;
 use crate::vi::{Rules, Vi};
 use std::any::Any;
 use std::sync::{PoisonError, RwLock};
@@ -43,8 +42,6 @@ impl<R: Rules> ProtocolFamily for R {
 pub(crate) struct Registered {
     pub(crate) name: &'static str,
     pub(crate) facts: &'static ProtocolFacts,
-    /// True if pages may move under the protocol with these options.
-    pub(crate) pages_may_move: fn(ProtocolOptions) -> bool,
     /// All names up to this one, formatted for an error message.
     pub(crate) expected: &'static str,
 }
@@ -79,14 +76,8 @@ pub fn register<F: ProtocolFamily>(name: &'static str) -> Result<(), NameTaken> 
         return Err(NameTaken { name });
     }
     let facts: &'static ProtocolFacts = &<F::Breakable as crate::coherence::Protocol>::FACTS;
-    let pages_may_move = |options| pages_may_move(&F::breakable(options));
     let expected = format!("{}, {name:?}", crate::catalogue::expected()).leak();
-    PROTOCOLS.write().unwrap_or_else(PoisonError::into_inner).push(Registered {
-        name,
-        facts,
-        pages_may_move,
-        expected,
-    });
+    PROTOCOLS.write().unwrap_or_else(PoisonError::into_inner).push(Registered { name, facts, expected });
     Ok(())
 }
 

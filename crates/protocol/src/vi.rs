@@ -28,6 +28,7 @@ pub use crate::options::{
     BulkInvalidation, Choice, HomeL2, Polls, ProtocolFacts, ProtocolOptions, Remote, StoreAllocation, StoreMiss,
     Tracks, WritePolicy,
 };
+use crate::paging::pages_may_move;
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
 use tombolo_types::{Mask, ModuleId, Promise, Scope};
@@ -101,6 +102,7 @@ impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
         host: false,
         hierarchical: R::HIERARCHICAL,
         caches: R::caches,
+        pages_may_move: |options| pages_may_move(&Vi::<R>::with(options)),
         holds: R::holds,
         choices: R::CHOICES,
     };

@@ -231,6 +231,8 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
         host: true,
         hierarchical: false,
         caches: |_, _| true,
+        // The host's memory holds every page.
+        pages_may_move: |_| false,
         holds: |_| RetainedLines::Nothing,
         choices: &[Choice::WriteBack, Choice::PeerTransfer, Choice::SilentEviction, Choice::KernelEnd],
     };
