@@ -25,7 +25,7 @@ use tombolo_types::stream::{Access, Accesses, AtomicResult, CtaStream, Op, Packe
 use tombolo_types::{Mask, Order};
 
 /// Largest distance, in results, at which a warp can wait. Source: the definition of [`Op::Use`].
-const MAX_DISTANCE: u8 = 64;
+pub(crate) const MAX_DISTANCE: u8 = 64;
 /// Argument for a large count: the count follows in a separate number.
 const ESCAPE: u8 = 7;
 /// Argument bit: every access covers a whole line, and no masks follow.

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use tombolo_types::ArrayInfo;
 
 /// Address of the first array. Source: assumed; any page-aligned address other than zero is suitable.
-const FIRST_ADDRESS: u64 = 1 << 32;
+pub(crate) const FIRST_ADDRESS: u64 = 1 << 32;
 /// Alignment of every array, so that no two arrays share a page. Source: 2 MB, the largest GPU page.
-const ALIGNMENT: u64 = 2 << 20;
+pub(crate) const ALIGNMENT: u64 = 2 << 20;
 
 /// Element types of arrays: numbers with 1, 4 or 8 bytes, and booleans with a single byte.
 pub trait Element: Copy + Default + PartialEq + PartialOrd + fmt::Debug + Send + Sync + 'static {

@@ -40,7 +40,7 @@ mod host_watch;
 mod independence;
 mod lanes;
 mod launch;
-mod memory;
+pub(crate) mod memory;
 mod shared;
 mod warp;
 

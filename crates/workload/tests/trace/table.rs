@@ -202,7 +202,7 @@ fn what_is_wrong_is_named_with_its_line() {
     }
 }
 
-/// Streams of a program's launches, in order: each with its events numbered as they first appear.
+/// Decodes the streams of all launches, with tokens renumbered by first appearance.
 fn launched(program: &dyn Program) -> Vec<Vec<CtaStream>> {
     let kernels = program.commands().iter().filter_map(Command::kernel);
     let of_launch = |kernel: u32| {
@@ -258,5 +258,14 @@ fn a_program_is_exported_and_read_back() {
                 "{name}"
             );
         }
+    }
+}
+
+#[test]
+fn each_word_of_a_table_is_documented() {
+    let page = include_str!("../../../../docs/traces.md");
+    let (columns, operations) = trace::table_spellings();
+    for word in columns.into_iter().chain(operations) {
+        assert!(page.contains(&format!("`{word}`")), "{word}");
     }
 }

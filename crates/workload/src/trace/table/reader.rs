@@ -3,6 +3,7 @@
 use super::row::{AccessKind, Column, Columns, HostOperation, LAST_ADDRESS, Row, WarpOperation, refused};
 use crate::encode::{decode, encode};
 use crate::simt::coalesce::run;
+use crate::simt::memory::{ALIGNMENT, FIRST_ADDRESS};
 use crate::trace::container::open_text;
 use crate::trace::error::{Mismatch, TraceError};
 use rustc_hash::FxHashMap;
@@ -13,13 +14,11 @@ use tombolo_types::stream::{
 };
 use tombolo_types::{ArrayInfo, GpuId, GpuSet, HostPhase, LaunchDevices, LineSize};
 
-/// Lanes per warp.
+/// Lanes per warp, as on NVIDIA's GPUs.
 const WARP_WIDTH: u32 = 32;
-/// Address of the first array, and alignment of every array: those of recorded workloads.
-const FIRST_ADDRESS: u64 = 1 << 32;
-const ALIGNMENT: u64 = 2 << 20;
-/// CTAs and warps a launch can have.
+/// Largest number of CTAs in a launch on one GPU. Source: assumed.
 const MOST_CTAS: u32 = 1 << 24;
+/// Largest number of warps in a CTA. Source: assumed; CUDA allows 1,024 threads, which are 32 warps.
 const MOST_WARPS: u32 = 64;
 
 /// A table, read whole.
@@ -36,7 +35,7 @@ pub(in crate::trace) struct TableProgram {
     streams: Vec<EncodedCtas>,
 }
 
-/// Encoded streams of CTAs, one after the other.
+/// Concatenated encodings of a kernel's CTAs.
 #[derive(Default)]
 struct EncodedCtas {
     bytes: Vec<u8>,
@@ -79,7 +78,7 @@ enum HostStep {
     Synchronize,
 }
 
-/// A launch, as its rows describe it.
+/// A launch while its rows are read.
 struct Launch {
     info: KernelInfo,
     threads: Option<u32>,
@@ -90,7 +89,7 @@ struct Launch {
     uses: Vec<(Option<u64>, Option<u64>)>,
 }
 
-/// An array, as rows describe it.
+/// An array while its rows are read.
 struct NamedArray {
     name: String,
     bytes: u64,

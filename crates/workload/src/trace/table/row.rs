@@ -1,6 +1,7 @@
 //! A row of a table: its fields by column.
 
 use super::{ARITHMETIC, OPERATION};
+use crate::encode::MAX_DISTANCE;
 use crate::trace::error::{Mismatch, TraceError};
 use csv::StringRecord;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::str::FromStr;
 use tombolo_types::stream::{AtomicResult, ChainLinks, ComputeClass, Op, PackedOrder};
 use tombolo_types::{Order, Scope, Semantics};
 
-/// Longest access, in bytes: 255 lines of the longest line.
+/// Longest access in bytes: 255 lines, the most that an instruction of a stream has, of 256 bytes, the longest line size.
 const MOST_BYTES: u64 = 255 * 256;
 /// End of the addresses. Source: assumed; beyond the virtual addresses of any GPU.
 pub(super) const LAST_ADDRESS: u64 = 1 << 56;
@@ -94,8 +95,30 @@ pub(super) const ACCESSES: [(&str, AccessKind); 5] = [
     ("wait", AccessKind::Wait),
 ];
 
-/// Words of a warp's other operations, without arithmetic.
-pub(super) const PLAIN: [&str; 5] = ["and", "fence", "barrier", "shared", "use"];
+/// A warp's operations without a place in memory of their own, except arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlainKind {
+    More,
+    Fence,
+    Barrier,
+    Shared,
+    Use,
+}
+
+/// Words of plain operations.
+pub(super) const PLAIN: [(&str, PlainKind); 5] = [
+    ("and", PlainKind::More),
+    ("fence", PlainKind::Fence),
+    ("barrier", PlainKind::Barrier),
+    ("shared", PlainKind::Shared),
+    ("use", PlainKind::Use),
+];
+
+/// Words of a warp's operations.
+pub(super) fn warp_words() -> impl Iterator<Item = &'static str> {
+    let accesses = ACCESSES.iter().map(|(word, _)| *word);
+    accesses.chain(PLAIN.iter().map(|(word, _)| *word)).chain(ARITHMETIC.iter().map(|(word, _)| *word))
+}
 
 /// A warp's operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,18 +241,16 @@ impl<'a> Row<'a> {
         if let Some((_, class)) = ARITHMETIC.iter().find(|(word, _)| *word == operation) {
             return self.arithmetic(*class).map(WarpOperation::Plain);
         }
-        Ok(WarpOperation::Plain(match operation {
-            "and" => return Ok(WarpOperation::More),
-            "fence" => Op::Fence { order: self.fence_order()? },
-            "barrier" => Op::Barrier,
-            "shared" => Op::Shared { passes: self.count(Column::Count, 1, u16::MAX)? },
-            "use" => Op::Use { distance: self.count(Column::Count, 1, 64)? as u8 },
-            _ => {
-                let arithmetic = ARITHMETIC.iter().map(|(word, _)| *word);
-                let words = ACCESSES.iter().map(|(word, _)| *word).chain(PLAIN);
-                let words = words.chain(arithmetic).collect::<Vec<_>>().join(", ");
-                return Err(self.mismatch(Column::Operation, &format!("an operation of a warp: {words}")));
-            }
+        let Some((_, kind)) = PLAIN.iter().find(|(word, _)| *word == operation) else {
+            let words = warp_words().collect::<Vec<_>>().join(", ");
+            return Err(self.mismatch(Column::Operation, &format!("an operation of a warp: {words}")));
+        };
+        Ok(WarpOperation::Plain(match kind {
+            PlainKind::More => return Ok(WarpOperation::More),
+            PlainKind::Fence => Op::Fence { order: self.fence_order()? },
+            PlainKind::Barrier => Op::Barrier,
+            PlainKind::Shared => Op::Shared { passes: self.count(Column::Count, 1, u16::MAX)? },
+            PlainKind::Use => Op::Use { distance: self.count(Column::Count, 1, u16::from(MAX_DISTANCE))? as u8 },
         }))
     }
 
@@ -289,7 +310,7 @@ impl<'a> Row<'a> {
 /// Words of scopes.
 const SCOPES: [(&str, Scope); 3] = [("cta", Scope::Cta), ("gpu", Scope::Gpu), ("sys", Scope::Sys)];
 
-/// Words of the links of arithmetic.
+/// Words for the dependences of arithmetic instructions.
 pub(super) const LINKS: [(&str, ChainLinks); 4] = [
     ("none", ChainLinks { joins: false, awaited: false }),
     ("joins", ChainLinks { joins: true, awaited: false }),

@@ -1,7 +1,7 @@
 //! Writes a program as a table.
 
 use super::ARITHMETIC;
-use super::row::{ACCESSES, AccessKind, Column, HOST_OPERATIONS, HostOperation, LINKS};
+use super::row::{ACCESSES, AccessKind, Column, HOST_OPERATIONS, HostOperation, LINKS, PLAIN, PlainKind};
 use crate::trace::error::TraceError;
 use std::fs::File;
 use std::io::BufWriter;
@@ -162,10 +162,14 @@ impl TableWriter<'_> {
             let plain = |operation: &str| row.clone().with(Column::Operation, operation);
             match *op {
                 Op::Signal { .. } => {}
-                Op::Barrier => self.row(&plain("barrier"))?,
-                Op::Fence { order } => self.row(&ordered(plain("fence"), order))?,
-                Op::Shared { passes } => self.row(&plain("shared").with(Column::Count, passes))?,
-                Op::Use { distance } => self.row(&plain("use").with(Column::Count, distance))?,
+                Op::Barrier => self.row(&plain(word(&PLAIN, &PlainKind::Barrier)))?,
+                Op::Fence { order } => self.row(&ordered(plain(word(&PLAIN, &PlainKind::Fence)), order))?,
+                Op::Shared { passes } => {
+                    self.row(&plain(word(&PLAIN, &PlainKind::Shared)).with(Column::Count, passes))?
+                }
+                Op::Use { distance } => {
+                    self.row(&plain(word(&PLAIN, &PlainKind::Use)).with(Column::Count, distance))?
+                }
                 Op::Compute { class, count, chain, links } => {
                     let row = plain(word(&ARITHMETIC, &class)).with(Column::Count, count).with(Column::Chain, chain);
                     self.row(&row.with(Column::Links, word(&LINKS, &links)))?;
@@ -189,7 +193,7 @@ impl TableWriter<'_> {
         Ok(())
     }
 
-    /// Rows for an access: one for each run of bytes.
+    /// Writes a row per run of bytes in an access.
     fn access(
         &mut self,
         row: &Fields,
@@ -206,7 +210,10 @@ impl TableWriter<'_> {
         }
         for (address, bytes) in runs {
             self.row(&self.located(row.clone(), address, bytes))?;
-            row = blank.iter().fold(row, |row, column| row.with(*column, "")).with(Column::Operation, "and");
+            row = blank
+                .iter()
+                .fold(row, |row, column| row.with(*column, ""))
+                .with(Column::Operation, word(&PLAIN, &PlainKind::More));
         }
         Ok(())
     }
