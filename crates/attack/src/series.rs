@@ -11,7 +11,7 @@ use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{FinalState, Program};
 use tombolo_check::verify::{Case, Design};
 use tombolo_design::DesignConfig;
-use tombolo_system::run::BrokenRules;
+use tombolo_system::BrokenRules;
 use tombolo_types::Promise;
 
 /// Seed for the series of random programs in runs.

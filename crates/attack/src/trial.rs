@@ -12,7 +12,7 @@ use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{Assignments, FinalState, Program};
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
-use tombolo_system::run::BrokenRules;
+use tombolo_system::BrokenRules;
 use tombolo_system::{RunSpec, run_watched};
 
 /// Context for judging a run.

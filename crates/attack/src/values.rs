@@ -3,8 +3,7 @@
 use crate::observer::Observer;
 use std::sync::Arc;
 use tombolo_check::litmus::{Operand, Update, Value};
-use tombolo_model::observe::Contents;
-use tombolo_model::observe::NoteValue;
+use tombolo_model::observe::{Contents, NoteValue};
 use tombolo_protocol::Data;
 use tombolo_protocol::registry::ProtocolFamily;
 use tombolo_system::run::register_contents;

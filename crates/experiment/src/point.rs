@@ -90,7 +90,7 @@ impl Point {
         settings: Vec<String>,
     ) -> Result<Point, PointError> {
         let mut parameters = workload.parameters()?;
-        // The same as of a registered program: the executable that contains the protocol stands for it.
+        // A registered protocol may change without a change of its name: the executable identifies the protocol.
         if design.coherence.is_registered() {
             parameters.push(("protocol", executable_hash()?));
         }

@@ -2,26 +2,13 @@
 //! builds records from these counters is compiled once instead of once per protocol.
 
 use tombolo_metrics::MemoryCacheRecord;
-use tombolo_model::fabric::LevelTraffic;
-use tombolo_model::fabric::Port;
-use tombolo_model::fabric::SmPort;
-use tombolo_model::front_end::CopyEngine;
-use tombolo_model::front_end::Cpu;
-use tombolo_model::l2::BlockStats;
-use tombolo_model::l2::PublicationStats;
-use tombolo_model::l2::WayPartition;
-use tombolo_model::l2::{L2Design, L2Slice};
+use tombolo_model::fabric::{LevelTraffic, Port, SmPort};
+use tombolo_model::front_end::{CopyEngine, Cpu};
+use tombolo_model::l2::{BlockStats, L2Design, L2Slice, PublicationStats, WayPartition};
 use tombolo_model::memory::DramStats;
-use tombolo_model::module::Controller;
-use tombolo_model::module::Module;
-use tombolo_model::module::SmShared;
-use tombolo_model::observe::Contents;
-use tombolo_model::observe::StallTimes;
-use tombolo_model::observe::{Activity, Sample};
-use tombolo_model::observe::{L2Stats, SmStats};
-use tombolo_model::sm::KernelStats;
-use tombolo_model::sm::Sm;
-use tombolo_model::sm::TlbStats;
+use tombolo_model::module::{Controller, Module, SmShared};
+use tombolo_model::observe::{Activity, Contents, L2Stats, Sample, SmStats, StallTimes};
+use tombolo_model::sm::{KernelStats, Sm, TlbStats};
 use tombolo_types::{ModuleId, Ps};
 
 /// Counters for an SM.

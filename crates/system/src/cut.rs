@@ -13,14 +13,11 @@ use tombolo_machine::MachineConfig;
 use tombolo_model::convert::{
     broadcast_latency, host_latency, host_latency_one_way, latency_beyond_controller, slice_groups,
 };
-use tombolo_model::fabric::Direction;
-use tombolo_model::fabric::GpuPort;
-use tombolo_model::l2::L2Design;
-use tombolo_model::l2::least_delay;
+use tombolo_model::fabric::{Direction, GpuPort};
+use tombolo_model::l2::{L2Design, least_delay};
 use tombolo_model::layout::{ComponentKind, ComponentLayout, Unit};
 use tombolo_model::module::Module;
-use tombolo_model::observe::ComponentMark;
-use tombolo_model::observe::Contents;
+use tombolo_model::observe::{ComponentMark, Contents};
 use tombolo_types::{GpuId, ModuleId, Ps};
 
 /// Windows shorter than this cost more in barriers than they gain. Assumed: a window with a few events.

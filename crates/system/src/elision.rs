@@ -16,9 +16,8 @@ use tombolo_design::elision::{Cpelide, ElisionChoice};
 use tombolo_design::scheduling::MachineShape;
 use tombolo_design::{Elision, ModelInput};
 pub use tombolo_metrics::ElisionRecord;
-use tombolo_model::front_end::PageTable;
 use tombolo_model::front_end::{
-    Boundaries, BoundariesConfig, BoundaryLogEntry, BoundaryPosition, LabelSource, UnlabelledProgram,
+    Boundaries, BoundariesConfig, BoundaryLogEntry, BoundaryPosition, LabelSource, PageTable, UnlabelledProgram,
 };
 use tombolo_protocol::boundary::reach;
 use tombolo_protocol::elision::{

@@ -22,12 +22,9 @@ use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
 use tombolo_machine::MachineConfig;
 use tombolo_model::fabric::LevelTraffic;
-use tombolo_model::front_end::CommandProcessor;
-use tombolo_model::front_end::Driver;
+use tombolo_model::front_end::{CommandProcessor, Driver};
 use tombolo_model::l2::L2Design;
-use tombolo_model::observe::Contents;
-use tombolo_model::observe::{Digest, L2Stats, SmStats};
-use tombolo_model::observe::{Latencies, LoadServer};
+use tombolo_model::observe::{Contents, Digest, L2Stats, Latencies, LoadServer, SmStats};
 use tombolo_types::stream::StreamError;
 use tombolo_types::{Bytes, GpuId, Ps};
 

@@ -25,6 +25,7 @@
 //! Read [`mod@run`] next.
 
 pub mod arrays;
+mod broken_rules;
 pub mod checker;
 mod counters;
 mod cut;
@@ -52,6 +53,7 @@ pub mod sample;
 pub mod sampling;
 mod schedule;
 pub mod sharing;
+pub mod simulation;
 pub mod stalls;
 mod start;
 mod subscribed;
@@ -63,11 +65,13 @@ pub mod uses;
 pub mod utilization;
 mod ways;
 
+pub use broken_rules::BrokenRules;
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{BrokenRules, Observed, ResidentLines, RunError, RunSpec, Simulation, run, run_checked, run_watched};
+pub use run::{ResidentLines, RunError, RunSpec};
 pub use sample::sample;
 pub use sampling::{KernelDemands, SamplingRecord, TimeEstimate, run_sampled, sampling_refusal};
+pub use simulation::{Observed, Simulation, run, run_checked, run_watched};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_engine::ThreadPool;
 pub use tombolo_workload::record::Projection;

@@ -6,14 +6,10 @@ use crate::record::LinkRecord;
 use crate::timeline::Track;
 use tombolo_design::ModelInput;
 use tombolo_machine::MachineConfig;
-use tombolo_model::fabric::Fabric;
-use tombolo_model::fabric::GpuPort;
-use tombolo_model::fabric::LinkStats;
-use tombolo_model::fabric::{Direction, LaneStats};
+use tombolo_model::fabric::{Direction, Fabric, GpuPort, LaneStats, LinkStats};
 use tombolo_model::l2::L2Design;
 use tombolo_model::layout::ComponentLayout;
-use tombolo_model::observe::Contents;
-use tombolo_model::observe::LinkTimeline;
+use tombolo_model::observe::{Contents, LinkTimeline};
 use tombolo_types::{GpuId, Ps};
 
 /// Both directions, each with the suffix for link names.

@@ -2,9 +2,7 @@
 
 use tombolo_machine::MachineConfig;
 pub use tombolo_metrics::{CopiesRecord, PagingRecord};
-use tombolo_model::front_end::CommandWait;
-use tombolo_model::front_end::CopyStats;
-use tombolo_model::front_end::PagingStats;
+use tombolo_model::front_end::{CommandWait, CopyStats, PagingStats};
 use tombolo_types::Ps;
 
 /// Converts the driver's counters.

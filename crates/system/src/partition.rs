@@ -5,20 +5,13 @@ use std::sync::Arc;
 use tombolo_design::ModelInput;
 use tombolo_engine::{Event, Outbox, Partition};
 use tombolo_model::convert;
-use tombolo_model::fabric::Direction;
-use tombolo_model::fabric::Fabric;
-use tombolo_model::fabric::GpuPort;
-use tombolo_model::front_end::CommandProcessor;
-use tombolo_model::front_end::Driver;
-use tombolo_model::front_end::Transfers;
-use tombolo_model::l2::AddressMap;
-use tombolo_model::l2::L2Design;
-use tombolo_model::l2::{SlicePartition, SmPartition};
+use tombolo_model::fabric::{Direction, Fabric, GpuPort};
+use tombolo_model::front_end::{CommandProcessor, Driver, Transfers};
+use tombolo_model::l2::{AddressMap, L2Design, SlicePartition, SmPartition};
 use tombolo_model::layout::{ComponentKind, ComponentLayout, Unit};
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
-use tombolo_model::observe::{ComponentMark, Digest};
-use tombolo_model::observe::{Contents, ValueProbe};
+use tombolo_model::observe::{ComponentMark, Contents, Digest, ValueProbe};
 use tombolo_types::{GpuId, ModuleId};
 
 /// Components outside the modules.

@@ -1,8 +1,9 @@
 //! A single run: a machine, a design, a program.
 
-use crate::checker::{Checker, LaunchOrder, Versions};
+use crate::broken_rules::BrokenRules;
+use crate::checker::Versions;
 use crate::cut::{MachineCut, SplitCounts};
-use crate::elision::{self, BoundaryRecord, ProgramUses};
+use crate::elision::{self, ProgramUses};
 use crate::ended::EndedRun;
 use crate::fit;
 use crate::hints;
@@ -13,46 +14,32 @@ use crate::partition::{self, Hub, MachinePart, join, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
 use crate::schedule::{ScheduleWithNotes, scheduled};
+use crate::simulation::{Observed, RunOptions};
 use crate::start;
 use crate::subscribed::subscribed;
-use crate::timeline::Timeline;
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_design::elision::ElisionChoice;
 use tombolo_design::placement::Sharing;
 use tombolo_design::{BuildError, DesignConfig, ModelInput};
-use tombolo_engine::{Engine, HORIZON, ThreadPool};
+use tombolo_engine::{Engine, HORIZON};
 use tombolo_machine::MachineConfig;
 use tombolo_model::convert::{self, host_machine};
-use tombolo_model::fabric::Fabric;
-use tombolo_model::fabric::GpuPort;
-use tombolo_model::fabric::PacketSizes;
-use tombolo_model::fabric::Sideband;
-use tombolo_model::front_end::CommandProcessor;
-use tombolo_model::front_end::PageTable;
-use tombolo_model::front_end::Schedule;
-use tombolo_model::front_end::Transfers;
-use tombolo_model::front_end::View;
-use tombolo_model::front_end::{Boundaries, Extents};
-use tombolo_model::front_end::{Driver, DriverConfig};
-use tombolo_model::l2::AddressMap;
-use tombolo_model::l2::BlockDesign;
-use tombolo_model::l2::L2Design;
+use tombolo_model::fabric::{Fabric, GpuPort, PacketSizes, Sideband};
+use tombolo_model::front_end::{
+    Boundaries, CommandProcessor, Driver, DriverConfig, Extents, PageTable, Schedule, Transfers, View,
+};
+use tombolo_model::l2::{AddressMap, BlockDesign, L2Design};
 use tombolo_model::message::Message;
-use tombolo_model::module::Module;
-use tombolo_model::module::ModuleConfig;
-use tombolo_model::observe::Contents;
-use tombolo_model::observe::UnloadedLatencies;
+use tombolo_model::module::{Module, ModuleConfig};
+use tombolo_model::observe::{Contents, UnloadedLatencies};
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::client_home::Nodes;
-use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
+use tombolo_protocol::nmoesi::NmoesiOptions;
 use tombolo_protocol::options::ProtocolOptions;
-use tombolo_protocol::paging::BrokenPaging;
-use tombolo_protocol::publication::BrokenPublication;
 use tombolo_protocol::registry::{self, ProtocolFamily};
 use tombolo_protocol::topology::ModuleSet;
-use tombolo_protocol::transfer::BrokenTransfer;
-use tombolo_protocol::{BrokenRule, Coherence, Topology};
+use tombolo_protocol::{Coherence, Topology};
 use tombolo_types::stream::{Program, StreamError};
 use tombolo_types::{Line, ModuleId, Page, Ps};
 
@@ -132,208 +119,12 @@ pub struct ResidentLines {
 /// Configuration sections that describe a host.
 const HOST_SECTIONS: &str = "[cpu], [llc], [host_memory], [host_directory], [host_link]";
 
-/// Runs a program to its end, without observers.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
-    Ok(Simulation::new(spec).run()?.record)
-}
-
-/// Runs a program with versioned lines, and checks every load against the memory model. `broken`: a rule broken on
-/// purpose, so that tests can see the checker detect the fault.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run_checked(spec: &RunSpec, broken: impl Into<BrokenRules>) -> Result<RunRecord, RunError> {
-    Ok(Simulation::new(spec).check().broken(broken).run()?.record)
-}
-
-/// Runs a program with line contents chosen by the caller, and reports events to `probe`. `broken`: a rule broken on
-/// purpose.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run_watched<D: Contents>(
-    spec: &RunSpec,
-    watch: &D::Probe,
-    broken: impl Into<BrokenRules>,
-) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<D>(spec, RunOptions { broken: broken.into(), ..RunOptions::default() }, watch)?.record)
-}
-
-/// A simulation, with what it observes. Observers combine freely, and none changes a time: the record equals that of
-/// [`run`], with the measurements added, except for the cost. An observer that is absent costs nothing.
-///
-/// ```
-/// # use tombolo_system::{RunError, RunSpec, Simulation};
-/// # use tombolo_types::Ps;
-/// fn observed(spec: &RunSpec) -> Result<(), RunError> {
-///     let run = Simulation::new(spec).check().latency().timeline(Ps::from_ns(1000)).run()?;
-///     assert!(run.record.check.is_some() && run.record.latency.is_some() && run.timeline.is_some());
-///     Ok(())
-/// }
-/// ```
-#[derive(Clone, Copy)]
-#[must_use = "a simulation runs by `run`"]
-pub struct Simulation<'a> {
-    spec: &'a RunSpec,
-    options: RunOptions<'a>,
-    checks: bool,
-}
-
-impl<'a> Simulation<'a> {
-    /// A simulation without observers.
-    pub fn new(spec: &'a RunSpec) -> Simulation<'a> {
-        Simulation { spec, options: RunOptions::default(), checks: false }
-    }
-
-    /// Starts with the fitting part of these lines in the machine's memory-side caches.
-    pub fn resident(mut self, resident: &'a [ResidentLines]) -> Simulation<'a> {
-        self.options.resident = resident;
-        self
-    }
-
-    /// Runs on the calling thread; these threads join if they bring a speedup. The specification's own number of
-    /// threads is then ignored.
-    pub fn spare(mut self, spare: &'a ThreadPool) -> Simulation<'a> {
-        self.options.spare = Some(spare);
-        self
-    }
-
-    /// Breaks rules on purpose.
-    pub fn broken(mut self, rules: impl Into<BrokenRules>) -> Simulation<'a> {
-        self.options.broken = rules.into();
-        self
-    }
-
-    /// Checks every load against the memory model: [`RunRecord::check`]. Lines carry versions.
-    pub fn check(mut self) -> Simulation<'a> {
-        self.checks = true;
-        self
-    }
-
-    /// Measures load latencies and the share spent in queues: [`RunRecord::latency`]. Lines carry versions, because loads
-    /// can only be followed if lines have contents.
-    pub fn latency(mut self) -> Simulation<'a> {
-        self.options.follows = true;
-        self
-    }
-
-    /// Records the activity in links, modules and GPUs over time, in windows of this length: [`Observed::timeline`].
-    pub fn timeline(mut self, window: Ps) -> Simulation<'a> {
-        self.options.window = Some(window);
-        self
-    }
-
-    /// Logs the operations at each kernel boundary, regardless of elision in the design: [`Observed::boundaries`]. The
-    /// log's sums stand in [`RunRecord::elision`].
-    pub fn boundaries(mut self) -> Simulation<'a> {
-        self.options.logs = true;
-        self
-    }
-
-    /// Runs the program to its end.
-    ///
-    /// # Errors
-    /// See [`RunError`].
-    pub fn run(self) -> Result<Observed, RunError> {
-        let Simulation { spec, options, checks } = self;
-        if !checks && !options.follows {
-            return if options.broken == BrokenRules::default() {
-                dispatch::<()>(spec, options, &())
-            } else {
-                dispatch::<Versions>(spec, options, &None)
-            };
-        }
-        let order = || LaunchOrder::of(spec.program.commands());
-        let checker = checks.then(|| Arc::new(Checker::new(spec.machine.line, order(), spec.program.arrays())));
-        let observed = dispatch::<Versions>(spec, options, &checker)?;
-        let check = checker.map(|checker| checker.checked());
-        Ok(Observed { record: RunRecord { check, ..observed.record }, ..observed })
-    }
-}
-
-/// Results of a simulation.
-pub struct Observed {
-    /// The record.
-    pub record: RunRecord,
-    /// The timeline, if requested.
-    pub timeline: Option<Timeline>,
-    /// The logged boundaries; empty if none were requested.
-    pub boundaries: Vec<BoundaryRecord>,
-}
-
-/// Rules broken on purpose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BrokenRules {
-    /// Broken coherence rule.
-    pub rule: Option<BrokenRule>,
-    /// Broken rule for blocks of host memory.
-    pub nmoesi: Option<BrokenNmoesi>,
-    /// Broken rule for pages that move.
-    pub paging: Option<BrokenPaging>,
-    /// Broken rule for transfers between host and device.
-    pub transfer: Option<BrokenTransfer>,
-    /// Broken rule for published pages.
-    pub publication: Option<BrokenPublication>,
-}
-
-impl From<Option<BrokenRule>> for BrokenRules {
-    fn from(rule: Option<BrokenRule>) -> BrokenRules {
-        BrokenRules { rule, ..BrokenRules::default() }
-    }
-}
-
-impl From<BrokenRule> for BrokenRules {
-    fn from(rule: BrokenRule) -> BrokenRules {
-        BrokenRules::from(Some(rule))
-    }
-}
-
-impl From<BrokenNmoesi> for BrokenRules {
-    fn from(rule: BrokenNmoesi) -> BrokenRules {
-        BrokenRules { nmoesi: Some(rule), ..BrokenRules::default() }
-    }
-}
-
-impl From<BrokenPaging> for BrokenRules {
-    fn from(paging: BrokenPaging) -> BrokenRules {
-        BrokenRules { paging: Some(paging), ..BrokenRules::default() }
-    }
-}
-
-impl From<BrokenTransfer> for BrokenRules {
-    fn from(rule: BrokenTransfer) -> BrokenRules {
-        BrokenRules { transfer: Some(rule), ..BrokenRules::default() }
-    }
-}
-
-impl From<BrokenPublication> for BrokenRules {
-    fn from(publication: BrokenPublication) -> BrokenRules {
-        BrokenRules { publication: Some(publication), ..BrokenRules::default() }
-    }
-}
-
-/// Optional inputs: warm caches, an injected fault, a timeline, load tracking, additional threads.
-#[derive(Clone, Copy, Default)]
-struct RunOptions<'a> {
-    /// Contents of memory-side caches at the start.
-    resident: &'a [ResidentLines],
-    /// Rules broken on purpose.
-    broken: BrokenRules,
-    /// Length of the timeline's windows, if a timeline is requested.
-    window: Option<Ps>,
-    /// True if boundaries are logged.
-    logs: bool,
-    /// True if load latencies are tracked.
-    follows: bool,
-    /// Threads that may join a run started on the calling thread.
-    spare: Option<&'a ThreadPool>,
-}
-
 /// Selects the protocol and runs the simulation with it.
-fn dispatch<D: Contents>(spec: &RunSpec, extras: RunOptions<'_>, watch: &D::Probe) -> Result<Observed, RunError> {
+pub(crate) fn dispatch<D: Contents>(
+    spec: &RunSpec,
+    extras: RunOptions<'_>,
+    watch: &D::Probe,
+) -> Result<Observed, RunError> {
     fit::check(spec)?;
     start::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;

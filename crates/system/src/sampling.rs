@@ -17,7 +17,8 @@ mod reduced_program;
 
 use crate::placement::place;
 use crate::record::{HostRecord, KernelRecord, RunRecord};
-use crate::run::{RunError, RunSpec, Simulation};
+use crate::run::{RunError, RunSpec};
+use crate::simulation::Simulation;
 use crate::time::{TimeChoice, TimeRecord};
 pub use demand::KernelDemands;
 use estimate::{Estimate, LaunchTimes};

@@ -6,8 +6,7 @@ use crate::run::RunSpec;
 use std::sync::Arc;
 use tombolo_design::placement::{CopyContents, HostCopies, Movement, Sharing, Subscriptions};
 use tombolo_machine::MachineConfig;
-use tombolo_model::front_end::PageTable;
-use tombolo_model::front_end::{CommandTasks, Schedule};
+use tombolo_model::front_end::{CommandTasks, PageTable, Schedule};
 use tombolo_types::stream::{Command, Program, StreamError};
 use tombolo_types::{ModuleId, Ps};
 

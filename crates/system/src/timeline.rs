@@ -12,8 +12,7 @@ use crate::stalls::SMALLEST_SHOWN_SHARE;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use tombolo_model::observe::LinkTimeline;
-use tombolo_model::observe::Sample;
+use tombolo_model::observe::{LinkTimeline, Sample};
 use tombolo_types::{GpuId, ModuleId, Ps, Rate};
 
 /// Activity on a link over time, for a single direction.

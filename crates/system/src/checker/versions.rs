@@ -1,8 +1,7 @@
 //! Line contents for the checker: each grain carries the number of its last store.
 
 use std::sync::Arc;
-use tombolo_model::observe::Contents;
-use tombolo_model::observe::{NoteValue, StoredNote};
+use tombolo_model::observe::{Contents, NoteValue, StoredNote};
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
 

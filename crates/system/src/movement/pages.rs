@@ -8,8 +8,7 @@
 
 use super::{Movement, PageUse};
 use rustc_hash::FxHashMap;
-use tombolo_model::front_end::PageTable;
-use tombolo_model::front_end::{CommandTasks, PageMove, Remap, Schedule};
+use tombolo_model::front_end::{CommandTasks, PageMove, PageTable, Remap, Schedule};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, ModuleId, Page};
 

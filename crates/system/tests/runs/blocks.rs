@@ -12,7 +12,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_protocol::BrokenRule;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines, WarpBuilder};
 use tombolo_system::host::BlocksRecord;
-use tombolo_system::run::run_checked;
+use tombolo_system::run_checked;
 use tombolo_system::{RunRecord, RunSpec};
 use tombolo_types::{LineSize, Mask, Order, Scope};
 use tombolo_workload::bench::{Mode, Request, find, record};

@@ -11,7 +11,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines};
 use tombolo_system::host::PhasesRecord;
 use tombolo_system::paging::CopiesRecord;
-use tombolo_system::run::run_checked;
+use tombolo_system::run_checked;
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{HostPhase, LaunchDevices, LineSize, Mask, Order};
