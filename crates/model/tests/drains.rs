@@ -7,9 +7,7 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tombolo_model::l2::Generation;
-use tombolo_model::l2::{DrainWaiter, Tickets};
-use tombolo_model::l2::{Drains, DrainsConfig};
+use tombolo_model::l2::{DrainWaiter, Drains, DrainsConfig, Generation, Tickets};
 use tombolo_protocol::drain::{
     AcknowledgedStore, MessageInFlight, MessageKind, Pool, Sender, StoreRoute, Wait, continuing_waits,
 };

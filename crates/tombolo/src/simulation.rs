@@ -39,7 +39,7 @@ pub struct Setup {
 pub struct SetupError(#[from] CommandFailure);
 
 impl Setup {
-    /// A machine and a design: names of presets, of what is registered, or paths of TOML files.
+    /// Creates a setup from a machine and a design. Each is a preset, a registered name, or the path of a TOML file.
     pub fn new(machine: &str, design: &str) -> Setup {
         let (machine, design) = (machine.to_owned(), design.to_owned());
         Setup { machine, design, settings: Vec::new(), scale: "1".to_owned(), threads: 1 }

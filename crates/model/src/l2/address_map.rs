@@ -122,7 +122,7 @@ impl AddressMap {
         self.view.as_ref().map_or(0, |view| view.changes())
     }
 
-    /// Sets the module's mapping of a page; see `map`.
+    /// Sets the module's mapping of a page; see `View::map`.
     pub fn map(&mut self, page: Page, mapping: Option<Mapping>) {
         let placed = self.placed(self.pages.first_line(page));
         self.view_mut().map(page, placed, mapping);

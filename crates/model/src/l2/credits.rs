@@ -81,7 +81,7 @@ impl Credits {
         Generation(self.oldest + newest as u32)
     }
 
-    /// Returns a credit from `generation`. Call `pop_drained` afterwards.
+    /// Returns a credit from `generation`. Call `Credits::pop_drained` afterwards.
     ///
     /// Panics if no credit from this generation is out.
     #[inline]

@@ -49,7 +49,7 @@ pub struct ModuleConfig<C, D: Contents> {
     pub hints: bool,
     /// Packet sizes on links.
     pub packet_sizes: PacketSizes,
-    /// Zero-load trip latencies between modules, if loads are followed (`latency`).
+    /// Zero-load trip latencies between modules, if loads are followed (`observe/latency.rs`).
     pub unloaded_latencies: Option<Arc<UnloadedLatencies>>,
     /// Probe that checks load values.
     pub probe: D::Probe,

@@ -19,7 +19,7 @@ pub trait Contents: Data + Sync {
     type Probe: ValueProbe<Self>;
     /// True if a run's protocols may have a broken rule. If false, no code for broken rules is compiled in.
     const BREAKABLE: bool = true;
-    /// True if a run's loads can be followed (`latency`). If false, no code for this is compiled in.
+    /// True if a run's loads can be followed (`observe/latency.rs`). If false, no code for this is compiled in.
     const FOLLOWS: bool = false;
     /// Latency note in a message: [`StoredNote`](crate::observe::latency::StoredNote) if loads can be followed, otherwise `()`.
     type Note<T: NoteValue>: Note<T>;

@@ -218,7 +218,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     }
 
     /// Allocates an entry without waiters for `line`, which must have none yet. Returns `None` if the table is full:
-    /// park the request with `park_for_room`.
+    /// park the request with `Mshr::park_for_room`.
     #[inline]
     pub fn allocate(&mut self, line: Line, payload: P) -> Option<EntryId> {
         self.enter(line, payload, None)
@@ -276,7 +276,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     }
 
     /// Appends `waiter` to an entry's waiters. Returns `false` if the entry already has the maximum number of waiters:
-    /// park the request with `park`.
+    /// park the request with `Mshr::park`.
     #[inline]
     pub fn push_waiter(&mut self, id: EntryId, waiter: W) -> bool {
         let merges = self.config.merges;
