@@ -13,9 +13,10 @@ use std::sync::Arc;
 use tombolo_check::verify::mutants::{Broken, Mutant, TestEffort, catch};
 use tombolo_design::design;
 use tombolo_machine::machine;
+use tombolo_programs::find;
 use tombolo_protocol::BrokenRule;
 use tombolo_system::{RunRecord, RunSpec, run_checked};
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 
 /// Default arguments.

@@ -157,7 +157,8 @@ pub(crate) fn unknown(kind: &'static str, name: &str, known: Vec<String>) -> Spe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tombolo_workload::bench::{Request, find, footprint};
+    use tombolo_programs::find;
+    use tombolo_workload::bench::{Request, footprint};
     use tombolo_workload::scale::Scale;
 
     /// Returns the size of a workload at scale 1, in MiB.

@@ -7,7 +7,6 @@
 use crate::plan::replaced;
 use crate::preset;
 use std::collections::HashMap;
-use tombolo_workload::bench;
 use tombolo_workload::scale::Scale;
 
 /// Parameters of a program: the user's, or the defaults.
@@ -16,7 +15,7 @@ struct Parameters(HashMap<String, String>);
 impl Parameters {
     fn of(word: &str) -> Parameters {
         let mut parts = word.split(',');
-        let workload = bench::find(parts.next().expect("a name")).expect("it ships");
+        let workload = tombolo_programs::find(parts.next().expect("a name")).expect("it ships");
         let mut values: HashMap<String, String> =
             workload.parameters().iter().map(|one| (one.name.to_owned(), one.default.to_owned())).collect();
         values.extend(

@@ -12,7 +12,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_machine::error::near;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, KernelInfo, Program};
-use tombolo_workload::bench::{self, Mode, Request, Workload, layout, plan, record};
+use tombolo_workload::bench::{Mode, Request, Workload, layout, plan, record};
 use tombolo_workload::parameter::{AdjustedParameter, ParameterKind};
 use tombolo_workload::record::{RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
@@ -126,10 +126,10 @@ fn refused(value: &str, reason: &'static str) -> PointError {
 }
 
 fn find(name: &str) -> Result<&'static dyn Workload, PointError> {
-    bench::find(name).map_err(|_| PointError::UnknownWorkload {
+    tombolo_programs::find(name).map_err(|_| PointError::UnknownWorkload {
         name: name.to_owned(),
-        near: near(name, bench::names()),
-        known: bench::names().collect(),
+        near: near(name, tombolo_programs::names()),
+        known: tombolo_programs::names().collect(),
     })
 }
 
@@ -319,7 +319,8 @@ impl WorkloadChoice {
         };
         let parameters = workload.parameters().iter().map(of);
         // A registered program may change, and its streams with it: the executable that contains it stands for it.
-        let program = (bench::suite(workload) == bench::REGISTERED).then(|| Ok(("program", executable_hash()?)));
+        let program = (tombolo_programs::suite(workload) == tombolo_programs::REGISTERED)
+            .then(|| Ok(("program", executable_hash()?)));
         parameters.chain(program).collect()
     }
 

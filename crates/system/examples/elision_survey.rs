@@ -10,6 +10,7 @@
 
 use std::error::Error;
 use tombolo_design::scheduling::{CtaDistribution, MachineShape};
+use tombolo_programs::find;
 use tombolo_protocol::elision::{
     BoundaryOperations, ChipletTable, Elision, HomeAware, KernelId, Never, OperationGranularity, Packet, ReleaseTime,
     RetainedLines, TableConfig,
@@ -20,7 +21,7 @@ use tombolo_system::survey::survey;
 use tombolo_system::uses::UseFinder;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, Program};
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::{RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
 

@@ -65,9 +65,8 @@
 //! assert!(register(&DOUBLE).is_err(), "the name is taken");
 //! ```
 
-pub use tombolo_workload::bench::{
-    Benchmark, Instance, LayOut, REGISTERED, Request, Workload, WorkloadError, compare, find, register, require, suite,
-};
+pub use tombolo_programs::{REGISTERED, find, register, suite};
+pub use tombolo_workload::bench::{Benchmark, Instance, LayOut, Request, Workload, WorkloadError, compare, require};
 pub use tombolo_workload::parameter::{Parameter, ParameterKind};
 pub use tombolo_workload::record::{Host, RecordError};
 pub use tombolo_workload::simt::*;

@@ -4,7 +4,7 @@ use crate::failure::CommandFailure;
 use serde::Serialize;
 use serde_json::Value;
 use tombolo_machine::{Description, DescriptionKind, Key, ResolvedValue, ValueForm};
-use tombolo_workload::bench::TEMPLATE;
+use tombolo_programs::TEMPLATE;
 
 /// Line width for comments. Source: the width used in the shipped files.
 const COLUMNS: usize = 120;

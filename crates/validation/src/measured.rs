@@ -4,7 +4,8 @@ use crate::estimate::SEED;
 use crate::suite::{self, Case};
 use std::collections::BTreeMap;
 use thiserror::Error;
-use tombolo_workload::bench::{Request, WorkloadError, find};
+use tombolo_programs::find;
+use tombolo_workload::bench::{Request, WorkloadError};
 use tombolo_workload::scale::Scale;
 
 /// A shipped table: see `data/README.md` for its source and licence.

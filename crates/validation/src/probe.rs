@@ -15,9 +15,10 @@ use serde::Serialize;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
+use tombolo_programs::find;
 use tombolo_system::{RunSpec, run};
 use tombolo_types::Rate;
-use tombolo_workload::bench::{Mode, Request, find, footprint, record};
+use tombolo_workload::bench::{Mode, Request, footprint, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

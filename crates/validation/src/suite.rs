@@ -221,7 +221,8 @@ fn filtered(workload: &'static str, size: &ParsedSize<'_>) -> Option<Case> {
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
-    use tombolo_workload::bench::{Request, find, footprint};
+    use tombolo_programs::find;
+    use tombolo_workload::bench::{Request, footprint};
     use tombolo_workload::scale::Scale;
 
     #[test]

@@ -1,4 +1,4 @@
-//! The SIMT kernel language, benchmarks, and readers for recorded traces.
+//! The SIMT kernel language, and readers for recorded traces.
 //!
 //! A workload is a host program that launches kernels over arrays. A kernel is Rust that reads like CUDA and really
 //! computes. Running a workload once gives a [`tombolo_types::stream::Program`]: the warp instructions of each CTA,
@@ -6,14 +6,15 @@
 //!
 //! Not modelled: instruction fetch, registers beyond their count, divergent lanes that run apart.
 //!
-//! Read [`simt`] (the language), then a file in [`bench`](mod@bench) (pathfinder is a good first choice), then
-//! [`record`] and [`encode`] (recording and byte form of the streams). [`trace`] reads programs recorded elsewhere.
+//! Read [`simt`] (the language), then [`bench`](mod@bench) (what a benchmark is; the crate of programs has those that
+//! ship), then [`record`] and [`encode`] (recording and byte form of the streams). [`trace`] reads programs recorded
+//! elsewhere.
 
 pub mod bench;
 mod chains;
 pub mod encode;
 pub mod graph;
-mod noise;
+pub mod noise;
 pub mod parameter;
 pub mod record;
 pub mod scale;

@@ -50,7 +50,7 @@ pub struct Parameter {
 }
 
 /// A parameter's default and its source, for parameters shared by several workloads.
-pub(crate) type SourcedDefault = (&'static str, &'static str);
+pub type SourcedDefault = (&'static str, &'static str);
 
 /// A mismatch between the user's values and the workload's parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
+use tombolo_programs::find;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_types::stream::{AtomicResult, Program};
 use tombolo_types::{Mask, Order, Scope};
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

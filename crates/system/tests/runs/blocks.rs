@@ -9,13 +9,14 @@ use common::hosted as machine;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
+use tombolo_programs::find;
 use tombolo_protocol::BrokenRule;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines, WarpBuilder};
 use tombolo_system::host::BlocksRecord;
 use tombolo_system::run_checked;
 use tombolo_system::{RunRecord, RunSpec};
 use tombolo_types::{LineSize, Mask, Order, Scope};
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

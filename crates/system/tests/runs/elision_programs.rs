@@ -6,9 +6,10 @@ use crate::common::design;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tombolo_machine::MachineConfig;
+use tombolo_programs::find;
 use tombolo_system::{RunRecord, RunSpec, run_checked};
 use tombolo_types::stream::Program;
-use tombolo_workload::bench::{self, Request, find, record};
+use tombolo_workload::bench::{self, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_machine::MachineConfig;
 use tombolo_model::front_end::PageTable;
+use tombolo_programs::find;
 use tombolo_system::survey::{Reader, SurveyedLaunch, survey, touches};
 use tombolo_system::{RunSpec, place, run};
 use tombolo_types::stream::{CtaStream, Program};
 use tombolo_types::{Line, ModuleId};
-use tombolo_workload::bench::{self, Request, find, record};
+use tombolo_workload::bench::{self, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

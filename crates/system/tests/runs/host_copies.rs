@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
+use tombolo_programs::find;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines};
 use tombolo_system::host::PhasesRecord;
 use tombolo_system::paging::CopiesRecord;
@@ -15,7 +16,7 @@ use tombolo_system::run_checked;
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{HostPhase, LaunchDevices, LineSize, Mask, Order};
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

@@ -10,11 +10,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
+use tombolo_programs::find;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, HostLines};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::{RunRecord, RunSpec, run_checked};
 use tombolo_types::{HostPhase, LineSize, Mask, Order};
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaDistribution, MachineShape};
+use tombolo_programs::find;
 use tombolo_protocol::elision::{AccessMode, LineSet, User};
 use tombolo_system::labels::{LabelConfig, Labelling, Labels};
 use tombolo_system::placement::{FirstTouch, TouchOrder};
@@ -10,7 +11,7 @@ use tombolo_system::survey::survey;
 use tombolo_system::uses::{KernelUse, UseFinder};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{LineSize, ModuleId};
-use tombolo_workload::bench::{self, Request, find, record};
+use tombolo_workload::bench::{self, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

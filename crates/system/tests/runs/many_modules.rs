@@ -6,11 +6,12 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_design::placement::{CopyContents, Movement};
 use tombolo_machine::MachineConfig;
+use tombolo_programs::find;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::stream::Program;
 use tombolo_types::{HostPhase, LineSize, Promise};
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

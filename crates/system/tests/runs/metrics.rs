@@ -36,7 +36,7 @@ fn record(
     let scale = tombolo_machine::MachineScale::new(1, share).expect("a scale");
     let machine = Arc::new(machine.check().and_then(|machine| machine.scaled(scale)).expect("a preset is sound"));
     let design = tombolo_design::design(design).and_then(|design| design.check()).expect("a preset is sound");
-    let workload = bench::find(program).expect("a workload");
+    let workload = tombolo_programs::find(program).expect("a workload");
     let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");
     let request = request.with_gpus(machine.topology.gpus);

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use tombolo_design::placement::CopyContents;
 use tombolo_design::scheduling::CtaDistribution;
 use tombolo_model::front_end::Schedule;
+use tombolo_programs::find;
 use tombolo_system::movement::{Movement, PageKind};
 use tombolo_system::placement::TouchOrder;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
-use tombolo_workload::bench::{self, Request, find, record};
+use tombolo_workload::bench::{self, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

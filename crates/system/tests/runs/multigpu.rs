@@ -5,10 +5,11 @@ use crate::common::ways::{SHARING_POLICIES, SharingPolicy, assert_right};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_design::scheduling::CtaDistribution;
+use tombolo_programs::{find, list};
 use tombolo_system::movement::Movement;
 use tombolo_system::placement::TouchOrder;
 use tombolo_types::stream::Program;
-use tombolo_workload::bench::{Mode, Request, find, list, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

@@ -3,9 +3,10 @@
 use crate::common::{design, machine};
 use std::path::Path;
 use std::sync::Arc;
+use tombolo_programs::find;
 use tombolo_system::{RunSpec, run};
 use tombolo_types::stream::Program;
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 use tombolo_workload::trace;

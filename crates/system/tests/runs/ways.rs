@@ -3,8 +3,9 @@
 
 use crate::common::ways::{SHARING_POLICIES, assert_right};
 use std::sync::Arc;
+use tombolo_programs::find;
 use tombolo_types::stream::Program;
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use tombolo_design::list_designs;
 use tombolo_experiment::preset::papers;
 use tombolo_machine::list_machines;
-use tombolo_workload::bench;
 
 const HOW: &str = "bash: tombolo completion bash > ~/.local/share/bash-completion/completions/tombolo
 zsh:  tombolo completion zsh > DIR/_tombolo, of a DIR in $fpath
@@ -49,7 +48,7 @@ fn named(kind: &str, argument: Arg) -> Arg {
         ("design" | "designs" | "baseline", _) | ("name" | "diff", "design") => {
             list_designs().iter().map(|listed| listed.name).collect()
         }
-        ("workload", _) | ("name", "workload") => bench::names().collect(),
+        ("workload", _) | ("name", "workload") => tombolo_programs::names().collect(),
         ("paper", _) => papers(),
         _ => return argument,
     };

@@ -7,7 +7,8 @@ use serde::Serialize;
 use std::process::ExitCode;
 use tombolo_design::list_designs;
 use tombolo_machine::list_machines;
-use tombolo_workload::bench::{Workload, aliases, all, suite};
+use tombolo_programs::{aliases, all, suite};
+use tombolo_workload::bench::Workload;
 
 /// Arguments for `list`.
 #[derive(clap::Args)]

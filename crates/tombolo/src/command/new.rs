@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tombolo_design::DesignConfig;
 use tombolo_machine::{DescriptionKind, MachineConfig, list};
-use tombolo_workload::bench;
 
 /// Arguments for `new`.
 #[derive(clap::Args)]
@@ -65,7 +64,7 @@ impl Arguments {
     /// Writes a crate's folder, and prints its path.
     fn write_crate(&self, name: &str) -> Result<ExitCode, CommandFailure> {
         self.refuse_base("a crate")?;
-        if bench::names().any(|known| known == name) {
+        if tombolo_programs::names().any(|known| known == name) {
             return Err(
                 self.refused("a workload that ships has this name, and the crate's program would have it".to_owned())
             );
@@ -123,7 +122,7 @@ impl Arguments {
 
     fn workload(&self, name: &str) -> Result<String, CommandFailure> {
         self.refuse_base("a workload")?;
-        match bench::names().any(|known| known == name) {
+        match tombolo_programs::names().any(|known| known == name) {
             true => Err(self.refused("a workload that ships has this name".to_owned())),
             false => Ok(of_workload(name)),
         }

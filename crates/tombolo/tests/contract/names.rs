@@ -2,9 +2,10 @@
 
 use crate::Section;
 use std::collections::BTreeSet;
+use tombolo_programs::{aliases, suite};
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::nmoesi::BrokenNmoesi;
-use tombolo_workload::bench::{Workload, aliases, suite};
+use tombolo_workload::bench::Workload;
 
 /// Returns a section per kind of name.
 pub(crate) fn sections() -> Vec<Section> {
@@ -32,7 +33,7 @@ fn of<'a>(heading: &str, names: impl IntoIterator<Item = &'a str>) -> Section {
 /// Returns a line per workload, with its aliases and its suite, and a line per parameter, with its accepted values.
 fn workloads() -> Section {
     let mut lines = BTreeSet::new();
-    for workload in tombolo_workload::bench::list() {
+    for workload in tombolo_programs::list() {
         let workload: &dyn Workload = *workload;
         let names: Vec<&str> = std::iter::once(workload.name()).chain(aliases(workload)).collect();
         lines.insert(format!("{} (suite {})", names.join(" | "), suite(workload)));

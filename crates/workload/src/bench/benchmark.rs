@@ -4,16 +4,12 @@ use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
 use crate::simt::{Lanes, Memory, Warp};
 
-/// Origin of all kernels measured on an MI300A.
-pub(crate) const MI300A_KERNELS: &str =
-    "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
-
 /// Instructions for forming a 64-bit address from a 32-bit index. Source: LLVM AMDGPU, `global_load` with a vector
 /// address: extend and shift, add low, add high.
-pub(crate) const ADDRESS: u16 = 3;
+pub const ADDRESS: u16 = 3;
 /// Instructions for a division (or modulo) of 32-bit integers by a value known only at run time. Source: LLVM AMDGPU,
 /// expansion of `udiv`: a reciprocal in floating point, two corrections; counted from its listing.
-pub(crate) const DIVISION: u16 = 20;
+pub const DIVISION: u16 = 20;
 
 /// Lays out the arrays of the workload with the given name: see [`Workload::lay_out`].
 pub type LayOut = fn(&'static str, &mut Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
@@ -76,13 +72,13 @@ pub fn require(workload: &'static str, holds: bool, message: impl FnOnce() -> St
 
 /// Sets the active lanes to `value(lane)`, for arithmetic on values that have already been waited for. The cost must be
 /// stated by [`Warp::compute`].
-pub(crate) fn map_active<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut(u32) -> T) -> Lanes<T> {
+pub fn map_active<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut(u32) -> T) -> Lanes<T> {
     let active = warp.active();
     Lanes::by_lane(|lane| if active >> lane & 1 == 1 { value(lane) } else { T::default() })
 }
 
 /// Runs `body` for each active lane.
-pub(crate) fn each_active(warp: &Warp<'_>, body: impl FnMut(u32)) {
+pub fn each_active(warp: &Warp<'_>, body: impl FnMut(u32)) {
     (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1).for_each(body);
 }
 

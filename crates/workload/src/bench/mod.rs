@@ -1,49 +1,9 @@
-//! The benchmarks: a folder per suite, a file per benchmark, and a line each in the table.
+//! What a benchmark is: its declaration, a request for an instance of it, and what is done with an instance.
 
-mod amdapp;
 mod benchmark;
-mod cell_grid;
-mod grid_barrier;
-mod hip;
-mod hpc;
-mod lonestar;
-mod mgpusim;
-mod micro;
-mod multigpu;
-mod networks;
-mod numbering;
-mod other;
-mod pannotia;
-mod reference;
-mod rodinia;
 mod run;
-mod scope;
-mod table;
-#[cfg(test)]
-mod template;
 mod workload;
 
-pub use benchmark::{Benchmark, LayOut, compare, require};
+pub use benchmark::{ADDRESS, Benchmark, DIVISION, LayOut, compare, each_active, map_active, require};
 pub use run::{Mode, footprint, layout, plan, record};
-pub use table::{REGISTERED, aliases, all, find, list, names, register, suite};
-pub use workload::{Instance, Request, Workload, WorkloadError};
-
-/// Source text of a starting point for new workloads, named `template`; a test runs it.
-pub const TEMPLATE: &str = include_str!("template.rs");
-
-#[cfg(test)]
-mod host_ends;
-#[cfg(test)]
-mod launches;
-#[cfg(test)]
-mod pinned;
-#[cfg(test)]
-mod rounding;
-#[cfg(test)]
-mod small;
-#[cfg(test)]
-mod table2;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod variants;
+pub use workload::{Instance, Request, Workload, WorkloadError, check_indices};

@@ -36,7 +36,10 @@ pub trait Workload: Sync {
 }
 
 /// Refuses more items than 32-bit signed indices, as used in CUDA sources, can count.
-pub(crate) fn check_indices(workload: &'static str, count: u64, items: &str) -> Result<(), WorkloadError> {
+///
+/// # Errors
+/// Returns [`WorkloadError::Shape`].
+pub fn check_indices(workload: &'static str, count: u64, items: &str) -> Result<(), WorkloadError> {
     if count <= i32::MAX as u64 {
         return Ok(());
     }

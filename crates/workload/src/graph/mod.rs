@@ -26,7 +26,7 @@ pub use matrix_market::read_matrix_market;
 pub use mesh::mesh_graph;
 pub use random::random_graph;
 pub use rmat::{Rmat, rmat_graph};
-pub(crate) use road::DisjointSets;
+pub use road::DisjointSets;
 pub use road::road_graph;
 
 use crate::noise;

@@ -39,13 +39,13 @@ pub(super) fn columns(nodes: u32) -> u32 {
 }
 
 /// Disjoint sets of nodes (union by index, path halving).
-pub(crate) struct DisjointSets {
+pub struct DisjointSets {
     parent: Vec<u32>,
 }
 
 impl DisjointSets {
     /// Puts every node into a separate set.
-    pub(crate) fn new(nodes: u32) -> DisjointSets {
+    pub fn new(nodes: u32) -> DisjointSets {
         DisjointSets { parent: (0..nodes).collect() }
     }
 
@@ -59,7 +59,7 @@ impl DisjointSets {
     }
 
     /// Joins the sets of two nodes; returns false if both already share a set.
-    pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
+    pub fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.parent[a.max(b) as usize] = a.min(b);
         a != b

@@ -33,6 +33,11 @@ impl Grid {
         }
     }
 
+    /// CTAs of the grid.
+    pub fn ctas(&self) -> u64 {
+        self.ctas
+    }
+
     /// Sets the scratchpad bytes per CTA, a limit on resident CTAs per SM.
     pub fn shared_bytes(self, shared_bytes: u32) -> Grid {
         Grid { shared_bytes, ..self }

@@ -275,9 +275,9 @@ impl Memory {
         Array { flag: true, ..self.array(name, len, scaling) }
     }
 
-    /// Bits of every element in array number `index`.
-    #[cfg(test)]
-    pub(crate) fn bits(&self, index: usize) -> Vec<u64> {
+    /// Bits of every element in array number `index`; empty if the memory has no contents. For tests that compare whole
+    /// memories.
+    pub fn bits(&self, index: usize) -> Vec<u64> {
         match &self.cells[index] {
             ArrayContents::Absent => Vec::new(),
             ArrayContents::Bytes(cells) => cells.iter().map(|cell| u64::from(cell.load(Ordering::Relaxed))).collect(),
@@ -377,9 +377,9 @@ impl Memory {
         }
     }
 
-    /// Sets every bit, which turns every float into NaN.
-    #[cfg(test)]
-    pub(crate) fn poison(&self) {
+    /// Sets every bit, which turns every float into NaN: a program that reads what nobody has set then computes a wrong
+    /// result. For tests.
+    pub fn poison(&self) {
         for cells in &self.cells {
             match cells {
                 ArrayContents::Absent => {}
@@ -390,12 +390,17 @@ impl Memory {
         }
     }
 
-    pub(crate) fn name<T>(&self, array: Array<T>) -> &str {
+    /// Name of an array.
+    pub fn name<T>(&self, array: Array<T>) -> &str {
         &self.infos[array.id as usize].name
     }
 
+    /// Element of an array; `None` if the memory has no contents.
+    ///
+    /// # Panics
+    /// If the memory has contents and the array has no such element.
     #[inline]
-    pub(crate) fn get<T: Element>(&self, array: Array<T>, index: u64) -> Option<T> {
+    pub fn get<T: Element>(&self, array: Array<T>, index: u64) -> Option<T> {
         let bits = match &self.cells[array.id as usize] {
             ArrayContents::Absent => return None,
             ArrayContents::Bytes(cells) => u64::from(cells[index as usize].load(Ordering::Relaxed)),

@@ -146,7 +146,7 @@ fn any_program_survives_writing() {
 #[test]
 #[ignore = "deep: every workload at the size of its paper over 1024; a test of every recording has small ones"]
 fn every_workload_survives_writing() {
-    for workload in bench::list() {
+    for workload in tombolo_programs::list() {
         // Multi-GPU programs keep the dimension that GPUs divide, and stages are alike: a single iteration is enough.
         let repeats = |name: &&&str| workload.parameters().iter().any(|known| known.name == **name);
         let of_gpus = ["iterations", "steps", "rounds"].iter().filter(|_| workload.partitioned_by_gpus()).find(repeats);
@@ -405,7 +405,7 @@ fn files_of_version_1_are_still_read() {
     for (name, file, given) in VERSION_1 {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/native").join(file);
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        let workload = bench::find(name).unwrap();
+        let workload = tombolo_programs::find(name).unwrap();
         let request = Request::new(workload, Scale::FULL, &given, 1).unwrap();
         let recording = bench::record(workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
         let read = open(&path).unwrap();

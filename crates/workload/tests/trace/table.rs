@@ -232,7 +232,7 @@ fn host_reads(program: &dyn Program) -> Vec<Range<u64>> {
 fn a_program_is_exported_and_read_back() {
     // Scattered bytes, atomics, scratchpads, events between CTAs, several GPUs, host phases.
     for name in ["spmv", "histogram", "reduction", "jacobi", "sssp-owners", "pathfinder", "lstm-layer2"] {
-        let Ok(workload) = bench::find(name) else { panic!("{name}") };
+        let Ok(workload) = tombolo_programs::find(name) else { panic!("{name}") };
         let request = Request::new(workload, Scale::new(1, 2048).unwrap(), &[], 1).unwrap();
         let recording = bench::record(workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
         let folder = tempfile::tempdir().unwrap();

@@ -9,13 +9,14 @@ use crate::common::{DESIGNS, design, machine, simulate};
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
+use tombolo_programs::find;
 use tombolo_protocol::BrokenRule;
 use tombolo_system::checker::CheckReport;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram, WarpBuilder};
 use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::Program;
 use tombolo_types::{Mask, Order, Scope};
-use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::bench::{Mode, Request, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 

@@ -7,8 +7,9 @@ use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use tombolo_experiment::workload::{WorkloadChoice, only};
+use tombolo_programs::aliases;
 use tombolo_report::clean;
-use tombolo_workload::bench::{self, Workload, aliases};
+use tombolo_workload::bench::Workload;
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::{ArrayInfo, Scaling};
 
@@ -128,7 +129,7 @@ impl WorkloadDetails {
         WorkloadDetails {
             name: workload.name(),
             aliases: aliases(workload).collect(),
-            suite: bench::suite(workload),
+            suite: tombolo_programs::suite(workload),
             description: workload.about(),
             source: workload.source(),
             nonlinear: workload.nonlinear(),
