@@ -94,7 +94,7 @@ impl<P: Coherence> ChartableWorld for Machine<'_, P> {
     }
 
     fn forced_next(&self, state: &mut MachineState) -> Option<Step> {
-        self.forced_step(state)
+        self.forced_step(state, &mut Vec::new())
     }
 
     fn put_in_order(&self, state: &mut MachineState) {

@@ -6,7 +6,7 @@ use super::config::{Config, Start, UnrequestedChanges};
 use super::edges::MessageEdges;
 use super::layout::ProgramLayout;
 use super::pages::{self, PageState};
-use super::probe;
+use super::probe::ProbedAssumptions;
 use super::reduce::{RemainingActions, remaining, syncs};
 use super::scene::Scene;
 use super::sm::SmHost;
@@ -53,6 +53,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         program: &'a Program,
         layout: &'a ProgramLayout,
         config: &'a Config,
+        assumptions: ProbedAssumptions,
     ) -> Machine<'a, P> {
         let scene = Scene::new(&protocol, program, layout);
         let lines = scene.lines;
@@ -82,7 +83,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
         );
         let boundaries =
             BoundaryPlanner { policy: boundary_policy, broken, facts: &P::FACTS, options }.boundaries(program, layout);
-        let mut machine = Machine {
+        // A request left in the channel blocks all later requests there, exactly as a parked request does.
+        let park_in_order = !protocol.broken(BrokenRule::RequestPassesParked);
+        Machine {
             protocol,
             scene,
             config,
@@ -90,19 +93,14 @@ impl<'a, P: Coherence> Machine<'a, P> {
             regions,
             loops,
             remaining,
-            plain_misses: false,
-            plain_fills: false,
+            plain_misses: park_in_order && assumptions.plain_misses,
+            plain_fills: assumptions.plain_fills,
             homes,
             classes,
             edges,
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
             boundaries,
-        };
-        // A request left in the channel blocks all later requests there, exactly as a parked request does.
-        let park_in_order = !machine.protocol.broken(BrokenRule::RequestPassesParked);
-        machine.plain_misses = park_in_order && probe::misses_are_plain(&machine.protocol, layout, lines);
-        machine.plain_fills = probe::fills_are_plain(&machine.protocol);
-        machine
+        }
     }
 
     /// The state before the first instruction.

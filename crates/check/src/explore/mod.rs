@@ -76,6 +76,7 @@ pub use state::Violation;
 
 use crate::litmus::{FinalState, Program};
 use machine::Machine;
+use probe::ProbedAssumptions;
 use std::collections::BTreeSet;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{Visitor, choose, facts};
@@ -168,7 +169,7 @@ pub fn run(
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Result<Report, UnknownProtocol> {
     let options = ProtocolOptions { sectors: layout.sectors(), ..config.options };
-    choose(config.protocol, options, Exploration { program, layout, config, forbidden })
+    choose(config.protocol, options, Exploration { program, layout, config, options, forbidden })
 }
 
 /// An exploration without its protocol.
@@ -176,6 +177,8 @@ struct Exploration<'a> {
     program: &'a Program,
     layout: &'a ProgramLayout,
     config: &'a Config,
+    /// Options of the protocol: those of the configuration, with the sectors of the layout.
+    options: ProtocolOptions,
     forbidden: &'a dyn Fn(&FinalState) -> bool,
 }
 
@@ -183,7 +186,10 @@ impl Visitor for Exploration<'_> {
     type Output = Report;
 
     fn visit<P: Coherence>(self, protocol: P) -> Report {
-        explore(protocol, self.program, self.layout, self.config, self.forbidden)
+        let Exploration { program, layout, config, options, forbidden } = self;
+        let lines = layout.lines(program.locations.len());
+        let assumptions = probe::remembered(config.protocol, &options, &protocol, layout, lines);
+        explore(protocol, program, layout, config, assumptions, forbidden)
     }
 
     fn visit_nodes<P: Nodes>(self, protocol: P) -> Report {
@@ -209,6 +215,7 @@ fn explore<P: Coherence>(
     program: &Program,
     layout: &ProgramLayout,
     config: &Config,
+    assumptions: ProbedAssumptions,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Report {
     // An overtaking request commutes with fewer steps than the reductions assume.
@@ -216,7 +223,7 @@ fn explore<P: Coherence>(
     let used = config.used_reductions();
     let reductions = if overtakes { Reductions { forget: used.forget, ..Reductions::NONE } } else { used };
     let config = Config { reductions, ..*config };
-    report(&Machine::new(protocol, program, layout, &config), forbidden)
+    report(&Machine::new(protocol, program, layout, &config, assumptions), forbidden)
 }
 
 /// Searches a world, and charts the path to a violation.

@@ -76,10 +76,10 @@ struct StateFacts<'a> {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// Finds the smallest sufficient part of `steps`; returns all steps if no smaller part is found.
-    pub(super) fn sufficient_steps(&self, state: &MachineState, mut steps: Vec<Step>) -> Vec<Step> {
+    /// Reduces `steps` to the smallest sufficient part; keeps all steps if no smaller part is found.
+    pub(super) fn keep_sufficient_steps(&self, state: &MachineState, steps: &mut Vec<Step>) {
         if self.loops || steps.len() < 2 {
-            return steps;
+            return;
         }
         let scene = self.scene(state);
         // A waiting thread has no step; a part with only waiting threads would appear as a final state.
@@ -114,7 +114,6 @@ impl<P: Coherence> Machine<'_, P> {
             let mut node = nodes.iter();
             steps.retain(|_| node.next().is_some_and(|node| part.holds(*node)));
         }
-        steps
     }
 
     fn scene<'a>(&self, state: &'a MachineState) -> StateFacts<'a> {
@@ -173,7 +172,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// All slots for a line's region.
     fn region_slots(&self, line: u8) -> SlotSet {
-        self.modules().fold(0, |slots, module| slots | self.slot(module, line))
+        self.edges.slots_of_region[usize::from(self.region(line))]
     }
 
     /// All slots at an L2.

@@ -16,11 +16,15 @@
 //! | after an acquire or a store during an L1 miss, the L1 does not install the miss's data | a fill's arrival is a separate step |
 //! | an eviction sends no message | evictions are explored at any time, not only before an affected access |
 
+use super::layout::ProgramLayout;
 use super::trial::RecordedEffects;
 use super::values::{Cells, Values, WHOLE_LINE, cells};
 use crate::litmus::{Operand, Update};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use tombolo_protocol::directory::{Sharer, Sharers};
 use tombolo_protocol::l1::{self, L1Line, L1Pending, Load};
+use tombolo_protocol::vi::ProtocolOptions;
 use tombolo_protocol::{
     Class, Coherence, L2Event, LineSlot, LineState, Pending, Protocol, Refusal, Request, Requester, Topology,
 };
@@ -29,6 +33,47 @@ use tombolo_types::{Line, Mask, ModuleId, Scope};
 const SCOPES: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
 /// Each location on a line with two locations, and both together.
 const MASKS: [Mask; 3] = [Mask(1), Mask(2), Mask(3)];
+
+/// Assumptions of the reductions that a protocol may fail to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ProbedAssumptions {
+    /// See [`misses_are_plain`].
+    pub(super) plain_misses: bool,
+    /// See [`fills_are_plain`].
+    pub(super) plain_fills: bool,
+}
+
+impl ProbedAssumptions {
+    /// Probes `protocol` on the machine of `layout`.
+    pub(super) fn of<P: Coherence>(protocol: &P, layout: &ProgramLayout, lines: usize) -> ProbedAssumptions {
+        ProbedAssumptions {
+            plain_misses: misses_are_plain(protocol, layout, lines),
+            plain_fills: fills_are_plain(protocol),
+        }
+    }
+}
+
+/// A protocol by its name and options, and a machine: a layout without threads, and its number of lines.
+type ProbeKey = (&'static str, ProtocolOptions, ProgramLayout, usize);
+
+thread_local! {
+    /// Assumptions that this thread has probed: many programs are explored on one machine.
+    static PROBED: RefCell<FxHashMap<ProbeKey, ProbedAssumptions>> = RefCell::default();
+}
+
+/// The assumptions of the protocol called `name` under `options`, on the machine of `layout` with `lines` lines, probed
+/// once; `protocol` is this protocol.
+pub(super) fn remembered<P: Coherence>(
+    name: &'static str,
+    options: &ProtocolOptions,
+    protocol: &P,
+    layout: &ProgramLayout,
+    lines: usize,
+) -> ProbedAssumptions {
+    let key = (name, *options, ProgramLayout { threads: Vec::new(), ..layout.clone() }, lines);
+    let probe = || ProbedAssumptions::of(protocol, layout, lines);
+    PROBED.with(|probed| *probed.borrow_mut().entry(key).or_insert_with(probe))
+}
 
 /// True if no change happens at a slot while its miss is in flight: stores and atomics wait, or bypass to memory
 /// without an effect on the slot, and the directory records no reader before the data leaves.

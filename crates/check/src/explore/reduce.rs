@@ -50,6 +50,7 @@ use super::state::{Channel, ChannelMessage, HoldReason, MachineState, MessageBod
 use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
+use std::cell::OnceCell;
 use tombolo_protocol::front::{self, Stage};
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::plan::Sync;
@@ -259,7 +260,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Slots at `module` for all lines in the region around `line`.
     fn slots_of_region(&self, module: ModuleId, line: u8) -> SlotSet {
-        self.lines_of_region(line).fold(0, |slots, line| slots | 1 << self.l2_index(module, line))
+        self.edges.lines_of_region[usize::from(line)] << self.l2_index(module, 0)
     }
 
     /// True if an access may still reach some line of the region at `module`. Otherwise the home's record of a copy at
@@ -355,27 +356,28 @@ impl<P: Coherence> Machine<'_, P> {
         copy.dirty.is_empty() && !waited && !is_last && !looked_at
     }
 
-    /// All variants of one eager step (with and without evictions); empty if no step is eager.
-    pub(super) fn eager_steps(&self, state: &MachineState) -> Vec<Step> {
-        let mut steps = Vec::new();
+    /// Adds all variants of one eager step (with and without evictions) to the empty list `steps`; none if no step is
+    /// eager.
+    pub(super) fn eager_steps(&self, state: &MachineState, steps: &mut Vec<Step>) {
         for thread in 0..state.fronts.threads.len() {
             if self.is_eager_thread(state, thread) {
-                self.steps_of(state, thread, &mut steps);
+                self.steps_of(state, thread, steps);
                 if !steps.is_empty() {
-                    return steps;
+                    return;
                 }
             }
         }
+        let outlook = OnceCell::new();
+        let outlook = || outlook.get_or_init(|| self.outlook(state));
         for (index, message) in state.messages.iter().enumerate() {
             let is_first = || !state.messages[..index].iter().any(|earlier| earlier.channel == message.channel);
-            if self.is_eager_message(state, message) && is_first() {
-                self.delivery_steps(state, message.channel, &mut steps);
+            if self.is_eager_message(state, message, &outlook) && is_first() {
+                self.delivery_steps(state, message.channel, steps);
                 if !steps.is_empty() {
-                    return steps;
+                    return;
                 }
             }
         }
-        steps
     }
 
     fn is_eager_thread(&self, state: &MachineState, thread: usize) -> bool {
@@ -426,8 +428,14 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// True if `message`, the first in the channel, may be delivered immediately.
-    fn is_eager_message(&self, state: &MachineState, message: &ChannelMessage) -> bool {
+    /// True if `message`, the first in the channel, may be delivered immediately; `outlook` gives the remaining accesses
+    /// in `state`.
+    fn is_eager_message<'o>(
+        &self,
+        state: &MachineState,
+        message: &ChannelMessage,
+        outlook: &impl Fn() -> &'o RemainingAccesses,
+    ) -> bool {
         let line = message.line;
         match (message.channel, message.body) {
             (Channel::Result { .. }, _) => true,
@@ -454,26 +462,32 @@ impl<P: Coherence> Machine<'_, P> {
             }
             (Channel::Down { to, .. }, MessageBody::Fill { .. }) => {
                 let slot = self.l2_index(to, line);
-                state.l2[slot].line.is_none() && self.outlook(state).visited >> slot & 1 == 0
+                state.l2[slot].line.is_none() && outlook().visited >> slot & 1 == 0
             }
             (Channel::ToL2 { .. } | Channel::Up { .. }, MessageBody::Request(posted)) => {
                 matches!(posted.request, Request::Read { .. })
                     && !self.runs_through()
                     && self
                         .visits(state, message.channel)
-                        .is_some_and(|(module, line)| self.passes_alone(state, module, line))
+                        .is_some_and(|(module, line)| self.passes_alone(state, outlook, module, line))
             }
             _ => false,
         }
     }
 
     /// True if the slot is empty and below the home, and no access besides the arriving read may still reach the slot.
-    fn passes_alone(&self, state: &MachineState, module: ModuleId, line: u8) -> bool {
+    fn passes_alone<'o>(
+        &self,
+        state: &MachineState,
+        outlook: &impl Fn() -> &'o RemainingAccesses,
+        module: ModuleId,
+        line: u8,
+    ) -> bool {
         let index = self.l2_index(module, line);
         let slot = state.l2[index];
         self.class(module, line) != Class::Own
             && slot.line.is_none()
             && slot.pending.is_none()
-            && self.outlook(state).visited_again >> index & 1 == 0
+            && outlook().visited_again >> index & 1 == 0
     }
 }

@@ -27,8 +27,9 @@ pub(super) trait World {
     /// Initial state.
     fn initial(&self) -> Self::State;
 
-    /// Every step enabled in `state`, in a fixed order. Empty when no further step is required.
-    fn steps(&self, state: &Self::State) -> Vec<Self::Step>;
+    /// Replaces the contents of `steps` by every step enabled in `state`, in a fixed order. Empty when no further step
+    /// is required.
+    fn list_steps(&self, state: &Self::State, steps: &mut Vec<Self::Step>);
 
     /// Executes `step` and all forced successors. Returns false if the step must wait: then `state` is unusable.
     fn take(&self, step: Self::Step, state: &mut Self::State) -> bool;
@@ -73,10 +74,12 @@ pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> b
     let mut frontier = VecDeque::from([(0_u32, initial)]);
     // Retired states, kept for reuse of their memory.
     let mut spare: Vec<W::State> = Vec::new();
+    let mut steps = Vec::new();
     while let Some((index, state)) = frontier.pop_front() {
         found.states += 1;
         let mut is_final = true;
-        for step in machine.steps(&state) {
+        machine.list_steps(&state, &mut steps);
+        for &step in &steps {
             let mut next = spare.pop().unwrap_or_default();
             next.clone_from(&state);
             let is_taken = machine.take(step, &mut next);
@@ -129,7 +132,8 @@ fn walk<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool, found: &
 
 /// Picks a random step among the steps that need not wait.
 fn step_at_random<W: World>(machine: &W, state: &W::State, dice: &mut Dice) -> Option<(W::Step, W::State)> {
-    let mut steps = machine.steps(state);
+    let mut steps = Vec::new();
+    machine.list_steps(state, &mut steps);
     while !steps.is_empty() {
         let step = steps.swap_remove(dice.below(steps.len()));
         let mut next = state.clone();

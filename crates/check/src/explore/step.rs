@@ -63,34 +63,37 @@ impl<P: Coherence> World for Machine<'_, P> {
         self.start()
     }
 
-    fn steps(&self, state: &MachineState) -> Vec<Step> {
+    fn list_steps(&self, state: &MachineState, steps: &mut Vec<Step>) {
+        steps.clear();
         if self.config.reductions.eager {
-            let eager = self.eager_steps(state);
-            if !eager.is_empty() {
-                return eager;
+            self.eager_steps(state, steps);
+            if !steps.is_empty() {
+                return;
             }
         }
-        let mut steps = Vec::new();
-        self.thread_steps(state, &mut steps);
+        self.thread_steps(state, steps);
         for channel in self.channels(state) {
-            self.delivery_steps(state, channel, &mut steps);
+            self.delivery_steps(state, channel, steps);
             if self.overtakes(state, channel) {
                 steps.push(Step::Overtake { channel });
             }
         }
-        self.write_backs(state, &mut steps);
-        self.page_steps(state, &mut steps);
+        self.write_backs(state, steps);
+        self.page_steps(state, steps);
         if !steps.is_empty() {
-            self.spontaneous_steps(state, &mut steps);
+            self.spontaneous_steps(state, steps);
         }
-        if self.config.reductions.partial_order { self.sufficient_steps(state, steps) } else { steps }
+        if self.config.reductions.partial_order {
+            self.keep_sufficient_steps(state, steps);
+        }
     }
 
     fn take(&self, step: Step, state: &mut MachineState) -> bool {
         if !self.execute_step(step, state) {
             return false;
         }
-        while let Some(step) = self.forced_step(state) {
+        let mut steps = Vec::new();
+        while let Some(step) = self.forced_step(state, &mut steps) {
             if !self.execute_step(step, state) {
                 state.break_with(Violation::Unexpected("a step that cannot wait was refused"));
             }
@@ -149,10 +152,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The channels that contain a message, each listed once.
-    pub(super) fn channels(&self, state: &MachineState) -> Vec<Channel> {
-        let mut channels: Vec<Channel> = state.messages.iter().map(|message| message.channel).collect();
-        channels.dedup();
-        channels
+    pub(super) fn channels<'s>(&self, state: &'s MachineState) -> impl Iterator<Item = Channel> + use<'s, P> {
+        state.messages.chunk_by(|one, next| one.channel == next.channel).map(|messages| messages[0].channel)
     }
 
     /// Variants for the delivery of the first message in a channel; none if the message must stay there for the moment.
@@ -266,18 +267,21 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The step for lone execution in a single variant, after removal of irrelevant copies. None is taken at rest,
-    /// because states at rest are checked for the copies they retain.
-    pub(super) fn forced_step(&self, state: &mut MachineState) -> Option<Step> {
-        let mut steps = self.eager_unless_at_rest(state);
+    /// because states at rest are checked for the copies they retain. `steps` is room for work.
+    pub(super) fn forced_step(&self, state: &mut MachineState, steps: &mut Vec<Step>) -> Option<Step> {
+        self.eager_unless_at_rest(state, steps);
         if steps.len() != 1 && self.config.reductions.forget && self.forget(state) {
-            steps = self.eager_unless_at_rest(state);
+            self.eager_unless_at_rest(state, steps);
         }
         if steps.len() == 1 { steps.first().copied() } else { None }
     }
 
-    fn eager_unless_at_rest(&self, state: &MachineState) -> Vec<Step> {
+    fn eager_unless_at_rest(&self, state: &MachineState, steps: &mut Vec<Step>) {
+        steps.clear();
         let none = !self.config.reductions.eager || state.broken.is_some() || state.messages.is_empty();
-        if none { Vec::new() } else { self.eager_steps(state) }
+        if !none {
+            self.eager_steps(state, steps);
+        }
     }
 
     /// Executes a single `step`. Returns false if it must wait: then `state` is unusable.

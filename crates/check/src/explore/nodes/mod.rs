@@ -169,8 +169,8 @@ impl<P: Nodes> World for NodeMachine<'_, P> {
         self.start()
     }
 
-    fn steps(&self, state: &NodeState<P>) -> Vec<step::NodeStep> {
-        self.possible(state)
+    fn list_steps(&self, state: &NodeState<P>, steps: &mut Vec<step::NodeStep>) {
+        *steps = self.possible(state);
     }
 
     fn take(&self, step: step::NodeStep, state: &mut NodeState<P>) -> bool {
