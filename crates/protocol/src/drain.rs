@@ -5,7 +5,7 @@
 //! timing model counts messages in flight in [`Pool`]s. It looks up the pools for a store ([`StoreRoute::pools`]), the
 //! pools an action waits for ([`Pool::is_awaited_by`]), and the pools to decrement when a store is acknowledged
 //! ([`AcknowledgedStore`]). A test over random sends, acknowledgments and waits compares the counts with the marks
-//! (`crates/model/tests/drains.rs`).
+//! (`crates/model/tests/model/drains.rs`).
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::Coherence;

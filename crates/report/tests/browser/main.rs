@@ -2,7 +2,7 @@
 //! and runs no script from a document. Drawings parse as SVG and stay within their edges. Skipped with a message if
 //! Chromium is not installed.
 
-#[path = "../fixture/mod.rs"]
+#[path = "../report/fixture/mod.rs"]
 mod fixture;
 
 use serde::Deserialize;

@@ -106,7 +106,7 @@ const UNSEEN: [Rule; 19] = [
     Rule::AtomicBelowHome,
     Rule::FillForgetsOthers,
     // Rules for protocols that meet at memory, for which this table has no program. Litmus tests on the timing model
-    // detect all of them except `FlushFillsLine` (crate `attack`, `tests/timed.rs`).
+    // detect all of them except `FlushFillsLine` (crate `attack`, `tests/attack/timed.rs`).
     Rule::AtomicKeepsL2,
     Rule::AtomicLosesDirty,
     Rule::AtomicPassesHomeCopy,

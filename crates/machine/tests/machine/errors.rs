@@ -1,7 +1,5 @@
 //! Error messages that a user sees for an unusable description.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use std::fs;
 use tombolo_machine::{ConfigError, Description, MachineConfig, MachineScale, machine};
 use tombolo_types::{Ps, Rate};

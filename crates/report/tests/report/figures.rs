@@ -1,7 +1,6 @@
 //! Tests figure files for papers, and the drawings on pages.
 
-mod fixture;
-
+use crate::fixture;
 use tombolo_report::document::{Chart, ChartKind, Figure, FigureRow};
 use tombolo_report::{Document, FigureFiles, csv, figures, html};
 

@@ -1,15 +1,13 @@
 //! Damaged designs: the result is always a value or an error, never a panic; every accepted design can be
 //! serialised.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use proptest::prelude::*;
 use tombolo_design::DesignConfig;
 use tombolo_machine::Description;
 
 const DESIGNS: [&str; 3] = [
-    include_str!("../presets/hmg.toml"),
-    include_str!("../presets/numa-static-halves.toml"),
+    include_str!("../../presets/hmg.toml"),
+    include_str!("../../presets/numa-static-halves.toml"),
     "base = \"numa-coherent\"\n[links]\nkind = \"turning\"\nsample_time = 9\n[capacity]\nkind = \"numa-aware\"\nreset = false\n",
 ];
 

@@ -1,8 +1,6 @@
 //! DRAM model against two cycle-accurate simulators, with their results in `data/dram.csv`, and against bounds that
 //! follow from the timings alone.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
@@ -57,7 +55,7 @@ struct Reference {
 }
 
 fn references() -> Vec<Reference> {
-    let rows = include_str!("data/dram.csv").lines().filter(|line| !line.starts_with('#')).skip(1);
+    let rows = include_str!("../data/dram.csv").lines().filter(|line| !line.starts_with('#')).skip(1);
     rows.map(|row| {
         let fields: Vec<&'static str> = row.split(',').collect();
         let both = |at: [usize; 2]| at.map(|at| fields[at].parse::<f64>().ok());
@@ -277,8 +275,8 @@ fn one_bank_opens_a_row_each_row_cycle_and_no_faster() {
     assert!(last.0 > bound.0 * 97 / 100 && last < bound + Ps::from_ns(100), "{last}, bound {bound}");
 }
 
-/// Writes the references' traces to the folder named in `TRACES`: `cargo test --test reference_dram -- --ignored`. A
-/// line per burst: time in ns, direction, bank, row, and burst in the row.
+/// Writes the references' traces to the folder named in `TRACES`: `cargo test -p tombolo-model --test model -- --ignored`.
+/// A line per burst: time in ns, direction, bank, row, and burst in the row.
 #[test]
 #[ignore = "writes the traces that the references were run on"]
 fn write_traces() {

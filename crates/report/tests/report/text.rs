@@ -1,7 +1,6 @@
 //! Tests the report on a terminal.
 
-mod fixture;
-
+use crate::fixture;
 use tombolo_report::text;
 use unicode_width::UnicodeWidthStr;
 

@@ -9,7 +9,7 @@ use tombolo_experiment::workload::only;
 use tombolo_experiment::{ExperimentPlan, Pass, Point, PointResult, ScaleChoice};
 use tombolo_system::sharing::SharingRecord;
 
-const TEXT: &str = include_str!("../presets/hmg/figure-12.toml");
+const TEXT: &str = include_str!("../../presets/hmg/figure-12.toml");
 
 /// Returns `text` with some bytes replaced, removed or inserted.
 fn damaged(text: &[u8], hits: &[(usize, u8, u8)]) -> Vec<u8> {

@@ -1,7 +1,6 @@
 //! Tests the page in text form: contents, escaping for document strings, and size.
 
-mod fixture;
-
+use crate::fixture;
 use serde_json::Value;
 use tombolo_report::document::{ChartKind, Figure, FigureRow};
 use tombolo_report::{Document, html, html_all, interactive};

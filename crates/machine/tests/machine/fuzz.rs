@@ -1,15 +1,13 @@
 //! Damaged descriptions: the result is always a value or an error, never a panic; every accepted description can be
 //! scaled and written.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use proptest::prelude::*;
 use tombolo_machine::{Description, MachineConfig, MachineScale};
 
 const MACHINES: [&str; 3] = [
-    include_str!("../presets/machines/hmg-4x4.toml"),
-    include_str!("../presets/machines/v100.toml"),
-    include_str!("../presets/machines/umh-4-pcie.toml"),
+    include_str!("../../presets/machines/hmg-4x4.toml"),
+    include_str!("../../presets/machines/v100.toml"),
+    include_str!("../../presets/machines/umh-4-pcie.toml"),
 ];
 
 /// Numbers, units and words that reach the limits of every key.

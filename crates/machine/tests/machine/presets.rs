@@ -1,7 +1,5 @@
 //! Properties that hold for every shipped machine.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use serde_json::Value;
 use std::path::PathBuf;
 use tombolo_machine::coherent_host::HostPath;

@@ -1,7 +1,5 @@
 //! Error messages that a user sees for an unusable design, and the spellings that are accepted.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use std::fs;
 use tombolo_design::{AXES, DesignAxis as _, DesignConfig, Links, apply, design};
 use tombolo_machine::{Description, DescriptionKind, machine};

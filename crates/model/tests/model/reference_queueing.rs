@@ -1,7 +1,5 @@
 //! Links and switches against queueing theory: the values in `data/queueing.csv` come from closed forms.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use tombolo_model::fabric::{Link, LinkConfig, Traffic};
 use tombolo_model::fabric::{Switch, SwitchConfig};
 use tombolo_types::{Bytes, GpuId, Ps, Rate};
@@ -25,7 +23,7 @@ struct Reference {
 }
 
 fn references() -> Vec<Reference> {
-    let rows = include_str!("data/queueing.csv").lines().filter(|line| !line.starts_with('#')).skip(1);
+    let rows = include_str!("../data/queueing.csv").lines().filter(|line| !line.starts_with('#')).skip(1);
     rows.map(|row| {
         let [mix, load, wait] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
         let mix = if mix == "one" { "one" } else { "two" };

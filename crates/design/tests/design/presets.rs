@@ -1,7 +1,5 @@
 //! Properties that hold for every shipped design.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use serde_json::Value;
 use std::path::PathBuf;
 use tombolo_design::{AXES, DesignConfig, Polls, design, list_designs};

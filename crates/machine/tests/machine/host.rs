@@ -1,7 +1,5 @@
 //! Sections for a host and for stacks, which a machine may leave out, and the storage cost of their directories.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use tombolo_machine::coherent_host::HostPath;
 use tombolo_machine::{ConfigError, Description, Fraction, MachineConfig, machine};
 use tombolo_types::{Bytes, Rate};
