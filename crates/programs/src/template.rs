@@ -1,9 +1,8 @@
 //! Template: a line about the computed result.
 //!
-//! To add it: save this file as `crates/programs/src/SUITE/template.rs`. Add a line `pub(super) mod template;` to
-//! the folder's `mod.rs`, a line `&SUITE::template::TEMPLATE,` to `crates/programs/src/table.rs`, and a line with
-//! a small size to `small_of` in `crates/programs/src/small.rs`. Tests then compare the result with the
-//! reference. The suites are amdapp, hip, hpc, lonestar, mgpusim, micro, networks, pannotia, rodinia and other.
+//! To add it: save this file as `crates/programs/src/SUITE/template.rs`. Add a line `pub(super) mod template;` to the
+//! folder's `mod.rs`, a line `&SUITE::template::TEMPLATE,` to `crates/programs/src/table.rs`, and a line with a small
+//! size to `small_of` in `crates/programs/src/small.rs`. Tests then compare the result with the reference. The suites are amdapp, hip, hpc, lonestar, mgpusim, micro, networks, pannotia, rodinia and other.
 //! Examples to read: `micro/triad.rs`, `rodinia/pathfinder.rs`, and with waits between CTAs `lonestar/mst.rs`.
 
 use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError};

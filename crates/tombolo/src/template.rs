@@ -121,7 +121,7 @@ pub(crate) fn of_crate(name: &str, library: &str) -> Vec<CrateFile> {
          and `tombolo new design` write.\n\nmod program;\n\nuse std::process::ExitCode;\n\nfn main() -> ExitCode {{\n    \
          tombolo::App::new().program(&program::PROGRAM).execute()\n}}\n"
     );
-    let head = TEMPLATE.find("\nuse crate::").expect("the template imports the language");
+    let head = TEMPLATE.find("\nuse tombolo_workload::").expect("the template imports the language");
     let body = TEMPLATE.find("/// Threads per CTA").expect("the template begins with its constants");
     assert!(head < body, "imports come first");
     let program = TEMPLATE[body..].replace("pub(crate) static TEMPLATE", "pub(crate) static PROGRAM");

@@ -28,27 +28,32 @@ impl LineSize {
     }
 
     /// Bytes per line.
+    #[inline]
     pub const fn bytes(self) -> u64 {
         1 << self.0
     }
 
     /// Bytes represented by a bit in a [`Mask`]: a 32nd part of a line.
+    #[inline]
     pub const fn grain(self) -> u64 {
         self.bytes() / 32
     }
 
     /// Line that holds byte `address`.
+    #[inline]
     pub const fn line_of(self, address: u64) -> Line {
         Line(address >> self.0)
     }
 
     /// Address of the first byte in `line`.
+    #[inline]
     pub const fn address_of(self, line: Line) -> u64 {
         line.0 << self.0
     }
 
     /// Mask for the bytes `[address, address + len)`, restricted to the line of `address`. A partly covered grain
     /// counts as a whole grain.
+    #[inline]
     pub const fn mask(self, address: u64, len: u64) -> Mask {
         let offset = address & (self.bytes() - 1);
         let end = if offset + len > self.bytes() { self.bytes() } else { offset + len };
@@ -73,16 +78,19 @@ impl Mask {
     pub const ALL: Mask = Mask(u32::MAX);
 
     /// True if the mask contains no byte.
+    #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// True if `self` contains every byte of `other`.
+    #[inline]
     pub const fn contains(self, other: Mask) -> bool {
         other.0 & !self.0 == 0
     }
 
     /// True if both masks have some byte in common.
+    #[inline]
     pub const fn overlaps(self, other: Mask) -> bool {
         other.0 & self.0 != 0
     }
@@ -97,12 +105,14 @@ impl Mask {
 
 impl BitOr for Mask {
     type Output = Mask;
+    #[inline]
     fn bitor(self, other: Mask) -> Mask {
         Mask(self.0 | other.0)
     }
 }
 
 impl BitOrAssign for Mask {
+    #[inline]
     fn bitor_assign(&mut self, other: Mask) {
         self.0 |= other.0;
     }
@@ -110,6 +120,7 @@ impl BitOrAssign for Mask {
 
 impl BitAnd for Mask {
     type Output = Mask;
+    #[inline]
     fn bitand(self, other: Mask) -> Mask {
         Mask(self.0 & other.0)
     }
@@ -117,6 +128,7 @@ impl BitAnd for Mask {
 
 impl Not for Mask {
     type Output = Mask;
+    #[inline]
     fn not(self) -> Mask {
         Mask(!self.0)
     }

@@ -4,6 +4,7 @@
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Returns 64 random bits for `position` under `seed` (SplitMix64, jumped to the position).
+#[inline]
 pub fn noise(seed: u64, position: u64) -> u64 {
     let mut bits = seed.wrapping_add(position.wrapping_add(1).wrapping_mul(GAMMA));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -12,11 +13,13 @@ pub fn noise(seed: u64, position: u64) -> u64 {
 }
 
 /// A number from 0 to `bound - 1` for `position` under `seed`; `bound` is at least 1.
+#[inline]
 pub fn below(seed: u64, position: u64, bound: u64) -> u64 {
     ((u128::from(noise(seed, position)) * u128::from(bound)) >> 64) as u64
 }
 
 /// A number from -1 to 1, a multiple of 2^-11, to keep short sums of products accurate in single precision.
+#[inline]
 pub fn unit(seed: u64, position: u64) -> f32 {
     (below(seed, position, 4097) as f32 - 2048.0) / 2048.0
 }

@@ -6,9 +6,10 @@ use crate::small::small;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program};
-use tombolo_workload::bench::{Mode, Request, Workload, footprint, plan, record};
-use tombolo_workload::record::RecordOptions;
+use tombolo_workload::bench::{Mode, Request, Workload, footprint, record};
+use tombolo_workload::record::{Host, RecordOptions};
 use tombolo_workload::scale::Scale;
+use tombolo_workload::simt::{Backing, Memory};
 
 /// Expected values for a program: bytes in read-only arrays, bytes in written arrays, and all launches in order, each
 /// as `times x kernel, CTAs x threads`.
@@ -87,7 +88,12 @@ fn bytes(workload: &dyn Workload) -> (u64, u64) {
 
 /// The launches at Table I's size; no launch depends on data.
 fn launches(workload: &dyn Workload) -> Vec<String> {
-    let plan = plan(workload, &at_table_one(workload)).unwrap();
+    let mut memory = Memory::new(Backing::AddressOnly);
+    let instance = workload.lay_out(&mut at_table_one(workload), &mut memory).unwrap();
+    let options = RecordOptions::default();
+    let mut host = Host::planning(&memory, &options);
+    instance.run(&mut host).unwrap();
+    let plan = host.into_plan();
     let told = |run: &[KernelInfo]| {
         let KernelInfo { name, ctas, threads_per_cta, .. } = &run[0];
         format!("{} x {name}, {ctas} x {threads_per_cta}", run.len())

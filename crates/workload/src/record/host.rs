@@ -142,12 +142,12 @@ impl<'a> Host<'a> {
     }
 
     /// A host that runs no kernel and only lists the launches: [`Host::into_plan`].
-    pub(crate) fn planning(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
+    pub fn planning(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
         Host { planned: Some(Vec::new()), ..Host::new(memory, options) }
     }
 
     /// Launches listed by a planning host, in order.
-    pub(crate) fn into_plan(self) -> Vec<KernelInfo> {
+    pub fn into_plan(self) -> Vec<KernelInfo> {
         self.planned.unwrap_or_default()
     }
 

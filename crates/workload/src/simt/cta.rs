@@ -40,11 +40,13 @@ impl<'a> Cta<'a> {
     }
 
     /// Index in the grid: `blockIdx.x`.
+    #[inline]
     pub fn index(&self) -> u32 {
         self.index
     }
 
     /// CTA count in the grid: `gridDim.x`.
+    #[inline]
     pub fn grid(&self) -> u32 {
         self.launch.grid
     }
@@ -55,16 +57,19 @@ impl<'a> Cta<'a> {
     }
 
     /// Threads in the CTA: `blockDim.x`.
+    #[inline]
     pub fn threads(&self) -> u32 {
         self.launch.info.threads_per_cta
     }
 
     /// Warps in the CTA.
+    #[inline]
     pub fn warps(&self) -> u32 {
         self.launch.warps()
     }
 
     /// True if values are computed: see [`Warp::computes`].
+    #[inline]
     pub fn computes(&self) -> bool {
         !self.launch.address_only()
     }

@@ -22,6 +22,7 @@ impl Deps {
     pub(crate) const NONE: Deps = Deps { newest: 0, mask: 0, unknown: false, depth: Depth::NONE };
 
     /// The set with load number `load` alone.
+    #[inline]
     pub(crate) fn of(load: u32, unknown: bool) -> Deps {
         Deps { newest: load, mask: 1, unknown, depth: Depth::NONE }
     }
@@ -42,6 +43,7 @@ impl Deps {
     }
 
     /// Removes all loads from the set.
+    #[inline]
     pub(crate) fn settle(&mut self) {
         self.mask = 0;
     }

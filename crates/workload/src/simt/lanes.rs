@@ -106,11 +106,13 @@ indices! { i32, u32, i64 }
 
 impl<T: Copy> Lanes<T> {
     /// The same value in every lane.
+    #[inline]
     pub fn all(value: T) -> Lanes<T> {
         Lanes { values: [value; MAX_LANES], deps: Deps::NONE }
     }
 
     /// Sets each lane, 0 to 63, to `value(lane)`.
+    #[inline]
     pub fn by_lane(mut value: impl FnMut(u32) -> T) -> Lanes<T> {
         Lanes { values: from_fn(|lane| value(lane as u32)), deps: Deps::NONE }
     }
@@ -129,6 +131,7 @@ impl<T: Copy> Lanes<T> {
     }
 
     /// The value in a single lane, for code outside the warp's instructions (a reference, a test).
+    #[inline]
     pub fn lane(&self, lane: u32) -> T {
         self.values[lane as usize]
     }
@@ -194,12 +197,14 @@ impl<T: Copy + PartialOrd> Lanes<T> {
 impl Lanes<bool> {
     /// Selects `yes` in lanes with true, `no` in all other lanes. A select, not a branch: the result depends on all
     /// three values.
+    #[inline]
     pub fn select<T: Copy>(self, yes: Lanes<T>, no: Lanes<T>) -> Lanes<T> {
         let either = yes.zip(no, |yes, no| (yes, no));
         self.zip(either, |choice, (yes, no)| if choice { yes } else { no })
     }
 
     /// Bit mask of the lanes that hold true.
+    #[inline]
     pub(crate) fn bits(&self) -> u64 {
         self.values.iter().enumerate().fold(0, |bits, (lane, &value)| bits | u64::from(value) << lane)
     }
@@ -230,6 +235,7 @@ operators! { Add, add, plus; Sub, sub, minus; Mul, mul, times; Div, div, over; R
 
 impl BitAnd for Lanes<bool> {
     type Output = Lanes<bool>;
+    #[inline]
     fn bitand(self, other: Lanes<bool>) -> Lanes<bool> {
         self.zip(other, |a, b| a & b)
     }
@@ -237,6 +243,7 @@ impl BitAnd for Lanes<bool> {
 
 impl BitOr for Lanes<bool> {
     type Output = Lanes<bool>;
+    #[inline]
     fn bitor(self, other: Lanes<bool>) -> Lanes<bool> {
         self.zip(other, |a, b| a | b)
     }
@@ -244,6 +251,7 @@ impl BitOr for Lanes<bool> {
 
 impl Not for Lanes<bool> {
     type Output = Lanes<bool>;
+    #[inline]
     fn not(self) -> Lanes<bool> {
         self.map(|value| !value)
     }

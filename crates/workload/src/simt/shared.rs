@@ -103,6 +103,7 @@ impl Warp<'_> {
 
 /// Number of passes for an access in which each active lane accesses `words` words starting at `word(lane)`: the
 /// largest number of distinct words in any bank, at least 1.
+#[inline]
 fn passes(active: u64, words: u64, word: impl Fn(usize) -> u64) -> u16 {
     /// End marker of a list.
     const NONE: u16 = u16::MAX;

@@ -24,6 +24,7 @@ pub(crate) struct WarpRecord {
 }
 
 impl WarpRecord {
+    #[inline]
     pub(crate) fn clear(&mut self) {
         self.ops.clear();
         self.accesses.clear();
@@ -88,43 +89,51 @@ impl<'a> Warp<'a> {
     }
 
     /// Lanes per warp.
+    #[inline]
     pub fn width(&self) -> u32 {
         self.launch.width
     }
 
     /// Index of the warp in its CTA.
+    #[inline]
     pub fn index(&self) -> u32 {
         self.index
     }
 
     /// Index of the warp's CTA in the grid: `blockIdx.x`.
+    #[inline]
     pub fn cta(&self) -> u32 {
         self.cta
     }
 
     /// The lane number in each lane.
+    #[inline]
     pub fn lane(&self) -> Lanes<i32> {
         Lanes::by_lane(|lane| lane as i32)
     }
 
     /// The index in the CTA for each lane's thread: `threadIdx.x`.
+    #[inline]
     pub fn thread(&self) -> Lanes<i32> {
         let first = (self.index * self.launch.width) as i32;
         Lanes::by_lane(|lane| first + lane as i32)
     }
 
     /// The index in the grid for each lane's thread: `blockIdx.x * blockDim.x + threadIdx.x`.
+    #[inline]
     pub fn global_thread(&self) -> Lanes<i32> {
         let first = (self.cta * self.launch.info.threads_per_cta + self.index * self.launch.width) as i32;
         Lanes::by_lane(|lane| first.wrapping_add(lane as i32))
     }
 
     /// Bit mask of the active lanes.
+    #[inline]
     pub fn active(&self) -> u64 {
         self.active
     }
 
     /// True if values are computed. If false, a kernel may omit arithmetic that affects no address.
+    #[inline]
     pub fn computes(&self) -> bool {
         !self.launch.address_only()
     }
@@ -260,6 +269,7 @@ impl<'a> Warp<'a> {
     }
 
     /// True if `condition` holds in any active lane: `__any_sync`. Costs a single instruction.
+    #[inline]
     pub fn any(&mut self, condition: Lanes<bool>) -> bool {
         self.branch(condition) & self.active != 0
     }
@@ -274,12 +284,14 @@ impl<'a> Warp<'a> {
         result
     }
 
+    #[inline]
     fn branch(&mut self, condition: Lanes<bool>) -> u64 {
         let condition = self.compute(ComputeClass::Other, 1, condition);
         self.decided(condition)
     }
 
     /// Bit mask of the lanes for which `condition` holds, after waiting for the condition.
+    #[inline]
     fn decided(&self, condition: Lanes<bool>) -> u64 {
         if condition.deps.unknown {
             self.fault(format_args!("a branch depends on a value that a run of addresses alone does not have"));
@@ -287,6 +299,7 @@ impl<'a> Warp<'a> {
         condition.bits()
     }
 
+    #[inline]
     fn with_active(&mut self, on: u64, body: impl FnOnce(&mut Warp<'_>)) {
         if on != 0 {
             let before = std::mem::replace(&mut self.active, on);
