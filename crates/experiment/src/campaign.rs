@@ -24,7 +24,7 @@ use tombolo_model::front_end::PageTable;
 use tombolo_system::arrays::arrays_used;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::{
-    KernelDemands, Observed, RunError, RunRecord, RunSpec, Simulation, ThreadPool, place, run_sampled,
+    KernelDemands, Observed, RunError, RunRecord, RunSpec, SharedObserver, Simulation, ThreadPool, place, run_sampled,
 };
 
 /// Result per point, or the reason for a missing result.
@@ -463,7 +463,7 @@ impl PlacementKey {
 }
 
 /// Optional observations of a run. They combine freely, and change no time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Observers {
     /// Lines carry versions, and every load is checked against the memory model.
     pub check: bool,
@@ -473,6 +473,8 @@ pub struct Observers {
     pub timeline: bool,
     /// The actions at each kernel boundary.
     pub boundaries: bool,
+    /// Observers that a user has written.
+    pub own: Vec<SharedObserver>,
 }
 
 /// Runs `source` on `machine` under `design`. A broken simulator invariant is returned as an error, and the remaining
@@ -514,6 +516,7 @@ pub fn run_one_observed(
     if observers.boundaries {
         simulation = simulation.boundaries();
     }
+    simulation = observers.own.into_iter().fold(simulation, Simulation::observe);
     let mut observed = guarded(&spec, source, || simulation.run())?;
     name(&mut observed.record, source, machine);
     Ok(observed)

@@ -42,6 +42,7 @@ pub mod latency;
 mod launches;
 mod links;
 pub mod movement;
+pub mod observer;
 pub mod oracle;
 pub mod paging;
 pub mod partition;
@@ -63,9 +64,11 @@ pub mod timeline;
 
 pub mod uses;
 pub mod utilization;
+mod version_probe;
 mod ways;
 
 pub use broken_rules::BrokenRules;
+pub use observer::{Observer, SharedObserver};
 pub use placement::place;
 pub use record::RunRecord;
 pub use run::{ResidentLines, RunError, RunSpec};

@@ -108,7 +108,11 @@ pub fn sampling_refusal(spec: &RunSpec, demands: Option<&KernelDemands>) -> Resu
 
 fn simulate(spec: &RunSpec, spare: Option<&ThreadPool>) -> Result<RunRecord, RunError> {
     let simulation = Simulation::new(spec);
-    Ok(spare.map_or(simulation, |spare| simulation.spare(spare)).run()?.record)
+    let simulation = match spare {
+        Some(spare) => simulation.spare(spare),
+        None => simulation,
+    };
+    Ok(simulation.run()?.record)
 }
 
 /// Reason for which no program, or not this program, can be sampled under `design`.

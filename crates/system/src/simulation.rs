@@ -3,9 +3,11 @@
 use crate::broken_rules::BrokenRules;
 use crate::checker::{Checker, LaunchOrder, Versions};
 use crate::elision::BoundaryRecord;
+use crate::observer::{ObserverSet, SharedObserver};
 use crate::record::RunRecord;
 use crate::run::{ResidentLines, RunError, RunSpec, dispatch};
 use crate::timeline::Timeline;
+use crate::version_probe::VersionProbe;
 use std::sync::Arc;
 use tombolo_engine::ThreadPool;
 use tombolo_model::observe::Contents;
@@ -53,18 +55,19 @@ pub fn run_watched<D: Contents>(
 ///     Ok(())
 /// }
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 #[must_use = "a simulation runs by `run`"]
 pub struct Simulation<'a> {
     spec: &'a RunSpec,
     options: RunOptions<'a>,
     checks: bool,
+    observers: Vec<SharedObserver>,
 }
 
 impl<'a> Simulation<'a> {
     /// A simulation without observers.
     pub fn new(spec: &'a RunSpec) -> Simulation<'a> {
-        Simulation { spec, options: RunOptions::default(), checks: false }
+        Simulation { spec, options: RunOptions::default(), checks: false, observers: Vec::new() }
     }
 
     /// Starts with the fitting part of these lines in the machine's memory-side caches.
@@ -112,23 +115,31 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// Tells an observer of the run's events. Lines carry versions, like in a checked run.
+    pub fn observe(mut self, observer: SharedObserver) -> Simulation<'a> {
+        self.observers.push(observer);
+        self
+    }
+
     /// Runs the program to its end.
     ///
     /// # Errors
     /// See [`RunError`].
     pub fn run(self) -> Result<Observed, RunError> {
-        let Simulation { spec, options, checks } = self;
-        if !checks && !options.follows {
+        let Simulation { spec, options, checks, observers } = self;
+        if !checks && !options.follows && observers.is_empty() {
             return if options.broken == BrokenRules::default() {
                 dispatch::<()>(spec, options, &())
             } else {
-                dispatch::<Versions>(spec, options, &None)
+                dispatch::<Versions>(spec, options, &VersionProbe::default())
             };
         }
         let order = || LaunchOrder::of(spec.program.commands());
         let checker = checks.then(|| Arc::new(Checker::new(spec.machine.line, order(), spec.program.arrays())));
-        let observed = dispatch::<Versions>(spec, options, &checker)?;
-        let check = checker.map(|checker| checker.checked());
+        let observers = (!observers.is_empty()).then(|| Arc::new(ObserverSet::new(spec.machine.line, observers)));
+        let probe = VersionProbe { checker, observers };
+        let observed = dispatch::<Versions>(spec, options, &probe)?;
+        let check = probe.checker.map(|checker| checker.checked());
         Ok(Observed { record: RunRecord { check, ..observed.record }, ..observed })
     }
 }

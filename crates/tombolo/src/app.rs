@@ -1,14 +1,15 @@
-//! The command line of a user's own crate: the shipped one, with programs, protocols, machines and designs of the crate.
+//! The command line of a user's own crate: the shipped one, with what the crate adds.
 
 use crate::failure::CommandFailure;
-use crate::{WRONG_INPUT, output, program, protocol};
+use crate::{WRONG_INPUT, observer, output, program, protocol};
+use serde::Serialize;
 use std::process::ExitCode;
 use tombolo_design::DesignConfig;
 use tombolo_experiment::error::PointError;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::preset::{self, Preset};
 
-/// Programs, protocols, machines and designs to add to the command line.
+/// Programs, protocols, machines, designs and observers to add to the command line.
 ///
 /// What is added has a name of its own, and is known to every command: `run`, `compare`, `sweep`, `explain`, `share`,
 /// `scale`, `list` and `show`, and files of experiments. `tombolo new crate` writes a crate that uses it.
@@ -52,6 +53,13 @@ impl App {
     #[must_use]
     pub fn design(self, name: &'static str, text: &'static str) -> App {
         self.with(|| Ok(preset::register::<DesignConfig>(Preset { name, text })?))
+    }
+
+    /// Adds an observer, for `run --observe NAME`. Each run has a new one, which is written into the run's document as
+    /// `observed.NAME`.
+    #[must_use]
+    pub fn observer<O: observer::Observer + Default + Serialize + 'static>(self, name: &'static str) -> App {
+        self.with(|| observer::register::<O>(name))
     }
 
     /// Keeps the first failure.

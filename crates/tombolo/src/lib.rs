@@ -18,8 +18,9 @@
 //! - the timeline of a run whose record cannot be written;
 //! - a check's document, with each omitted test by name.
 //!
-//! A crate of a user adds programs, protocols, machines and designs with [`App`]; [`program`] is the language of kernels,
-//! [`protocol`] that of coherence protocols, and [`simulation`] runs a machine from Rust.
+//! A crate of a user adds programs, protocols, machines, designs and observers with [`App`]; [`program`] is the language of kernels,
+//! [`protocol`] that of coherence protocols, [`observer`] has what observes a run, and [`simulation`] runs a machine from
+//! Rust.
 //!
 //! Read `command` next.
 
@@ -33,6 +34,7 @@ mod comparison;
 mod explanation;
 mod failure;
 mod hardware;
+pub mod observer;
 mod output;
 pub mod program;
 mod progress;

@@ -1,6 +1,7 @@
 //! Summary of a single run, for people.
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
+use serde_json::{Map, Value};
 use tombolo_experiment::explain::words;
 use tombolo_experiment::workload::PreparedProgram;
 use tombolo_system::checker::{CheckReport, Violation, ViolationSite};
@@ -53,6 +54,24 @@ pub(crate) fn text(run: &RunRecord, source: &PreparedProgram, shown: SummaryOpti
     for note in &run.notes {
         text.push_str(&format!("note: {note}\n"));
     }
+    text
+}
+
+/// Formats what the user's observers say: each value by its path.
+pub(crate) fn observed(observed: &Map<String, Value>) -> String {
+    fn lines(path: &str, value: &Value, text: &mut String) {
+        let named = |key: &str| format!("{path}.{key}");
+        match value {
+            Value::Object(object) => object.iter().for_each(|(key, value)| lines(&named(key), value, text)),
+            Value::Array(list) => {
+                list.iter().enumerate().for_each(|(at, value)| lines(&named(&at.to_string()), value, text));
+            }
+            Value::String(word) => text.push_str(&format!("observed {path}: {word}\n")),
+            Value::Null | Value::Bool(_) | Value::Number(_) => text.push_str(&format!("observed {path}: {value}\n")),
+        }
+    }
+    let mut text = String::new();
+    observed.iter().for_each(|(name, value)| lines(name, value, &mut text));
     text
 }
 

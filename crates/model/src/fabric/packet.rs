@@ -251,9 +251,9 @@ pub struct Route {
     /// Sending module.
     pub source: ModuleId,
     /// Target module.
-    pub(crate) target: ModuleId,
+    pub target: ModuleId,
     /// Bytes on every link along the path.
-    pub(crate) bytes: u16,
+    pub bytes: u16,
     /// Receiving component in the target module.
     pub(crate) component: ComponentId,
 }

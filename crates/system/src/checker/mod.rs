@@ -43,7 +43,7 @@ use tombolo_model::sm::{KernelSlot, entry};
 use tombolo_types::{ArrayInfo, Line, LineSize, Mask, ModuleId, Ps, Scope};
 use vector_clock::{Moment, VectorClock};
 use verdict::Mismatch;
-use versions::Version;
+pub(crate) use versions::Version;
 pub use versions::Versions;
 
 /// Maximum number of reported places.

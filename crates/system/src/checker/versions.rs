@@ -1,6 +1,6 @@
 //! Line contents for the checker: each grain carries the number of its last store.
 
-use std::sync::Arc;
+use crate::version_probe::VersionProbe;
 use tombolo_model::observe::{Contents, NoteValue, StoredNote};
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
@@ -9,7 +9,7 @@ use tombolo_types::Mask;
 const GRAINS: usize = 32;
 
 /// A store's number in the run, counted from 1 in issue order; 0 denotes the initial contents.
-pub(super) type Version = u32;
+pub(crate) type Version = u32;
 
 /// The last store to each grain, indexed by grain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -44,7 +44,7 @@ impl Data for Versions {
 }
 
 impl Contents for Versions {
-    type Probe = Option<Arc<super::Checker>>;
+    type Probe = VersionProbe;
     const FOLLOWS: bool = true;
     type Note<T: NoteValue> = StoredNote<T>;
 

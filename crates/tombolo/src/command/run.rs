@@ -2,6 +2,7 @@
 
 use crate::failure::CommandFailure;
 use crate::hardware::{Hardware, MachineArguments};
+use crate::observer::{Observation, observations};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
@@ -9,8 +10,10 @@ use crate::sample_argument::SampleArgument;
 use crate::summary::{self, SummaryOptions};
 use crate::threads::ThreadsArgument;
 use crate::time_argument::TimeArgument;
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use tombolo_experiment::campaign::{Observers, run_one_observed, run_one_sampled};
 use tombolo_experiment::workload::{PreparedProgram, Target, WorkloadChoice, only};
 use tombolo_system::RunRecord;
@@ -57,6 +60,10 @@ pub(crate) struct Arguments {
     /// oracle's minimum
     #[arg(long = "boundaries", value_name = "FILE", conflicts_with = "sample")]
     boundaries: Option<PathBuf>,
+    /// Also runs an observer that a crate of your own has registered, and adds what it says to the document; may be
+    /// repeated
+    #[arg(long = "observe", value_name = "NAME", conflicts_with = "sample")]
+    observe: Vec<String>,
     #[command(flatten)]
     threads: ThreadsArgument,
     #[command(flatten)]
@@ -71,6 +78,9 @@ struct RunDocument<'a> {
     kernels: &'a [KernelRecord],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     set: &'a [String],
+    /// What each observer of the user says, by name.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    observed: Map<String, Value>,
 }
 
 /// Contents of the file written for `--boundaries`.
@@ -82,6 +92,7 @@ struct Boundaries<'a> {
 impl Arguments {
     /// Runs the program and prints the record.
     pub(crate) fn execute(&self) -> Result<ExitCode, CommandFailure> {
+        let observations = observations(&self.observe)?;
         let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
         let chosen = self.chosen()?;
         let inputs = self.inputs(&chosen);
@@ -97,14 +108,18 @@ impl Arguments {
         let progress = Progress::new(1);
         let source = self.source(&chosen, &hardware, threads, &progress)?;
         let [design] = &hardware.designs[..] else { unreachable!("one design was asked for") };
-        let mut record = progress.during(&source.label, || self.record(&hardware, &source, threads))?;
+        let mut record = progress.during(&source.label, || self.record(&hardware, &source, threads, &observations))?;
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         record.notes.extend(hardware.notes.iter().cloned());
-        let answer = RunDocument { record: &record, kernels: &record.kernels, set: self.machine.settings() };
+        let told = |observation: &Observation| Ok((observation.name.to_owned(), observation.report()?));
+        let observed = observations.iter().map(told).collect::<Result<Map<_, _>, CommandFailure>>()?;
+        let answer = RunDocument { record: &record, kernels: &record.kernels, set: self.machine.settings(), observed };
         let shown = SummaryOptions { kernels: self.kernels, time: self.time.choice() };
         let made = provenance(threads, &seeds(std::slice::from_ref(&chosen)));
-        self.output.give(&answer, made, true, |colours| summary::text(&record, &source, shown, colours))?;
+        self.output.give(&answer, made, true, |colours| {
+            summary::text(&record, &source, shown, colours) + &summary::observed(&answer.observed)
+        })?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
         let promised = design.promises.contains(Promise::Ptx);
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -130,6 +145,7 @@ impl Arguments {
         hardware: &Hardware,
         source: &PreparedProgram,
         threads: usize,
+        observations: &[Observation],
     ) -> Result<RunRecord, CommandFailure> {
         let Hardware { machine, designs, .. } = hardware;
         if self.sample.is_enabled() {
@@ -140,6 +156,7 @@ impl Arguments {
             latency: self.latency,
             timeline: self.timeline.is_some(),
             boundaries: self.boundaries.is_some(),
+            own: observations.iter().map(|observation| Arc::clone(&observation.observer)).collect(),
         };
         let observed = run_one_observed(machine, &designs[0], source, threads, observers)?;
         if let Some(path) = &self.boundaries {

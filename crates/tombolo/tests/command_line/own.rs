@@ -1,4 +1,5 @@
-//! The crate `examples/own`: a program, a protocol, a machine and designs of a user are known to every command.
+//! The crate `examples/own`: a program, a protocol, an observer, a machine and designs of a user are known to every
+//! command.
 
 use crate::{stderr, stdout};
 use serde_json::Value;
@@ -36,6 +37,33 @@ fn a_program_a_machine_and_a_design_of_a_crate_are_run_compared_and_checked() {
     assert!(kept.iter().any(|text| text.contains("[\"program\",")), "{kept:?}");
     let explained = own(&[&["explain", "--designs", "no-remote-caching,careful-hmg"], &on[..]].concat());
     assert!(explained.status.success(), "{}", stderr(&explained));
+}
+
+#[test]
+fn an_observer_of_a_crate_sees_a_run_whose_times_it_does_not_change() {
+    let on = ["--machine", "two-boards", "--scale", "1/16", "--workload", "distant-sum,elements=65536,launches=2"];
+    let plain = document(&[&["run", "--design", "careful-hmg", "--json"], &on[..]].concat());
+    let run = |more: &[&str]| {
+        let observe = ["run", "--design", "careful-hmg", "--json", "--observe", "page-sharing"];
+        document(&[&observe, &on[..], more].concat())
+    };
+    let observed = run(&[]);
+    assert_eq!((&observed["digest"], &observed["cycles"]), (&plain["digest"], &plain["cycles"]));
+    let told = &observed["observed"]["page-sharing"];
+    // Half a MB of two arrays: each GPU sums what another has written, so that pages have more users than one.
+    let pages = told["pages_by_users"].as_object().expect("counts by number");
+    assert!(pages.keys().any(|users| users != "1"), "{told}");
+    let received: u64 =
+        told["received_bytes"].as_object().expect("bytes by module").values().filter_map(Value::as_u64).sum();
+    assert!(received > observed["inter_gpu_bytes"].as_u64().expect("bytes") / 2, "{received}");
+    // Observers combine, and no number of threads changes what this one says.
+    let both = run(&["--check", "--latency", "--threads", "2"]);
+    assert_eq!((&both["observed"]["page-sharing"], &both["check"]["violations"]), (told, &0.into()));
+    let text = stdout(&own(&[&["run", "--design", "careful-hmg", "--observe", "page-sharing"], &on[..]].concat()));
+    assert!(text.contains("observed page-sharing.pages_by_users."), "{text}");
+    let unknown = own(&[&["run", "--design", "careful-hmg", "--observe", "sharing"], &on[..]].concat());
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("there are page-sharing"), "{}", stderr(&unknown));
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! Observers of a user's crate: told of what warps do and of packets that arrive, in runs whose times they do not change.
+//!
+//! An observer implements [`Observer`], with the methods for the events that it wants, and is serialised into the run's
+//! document when the run has ended. [`App::observer`](crate::App::observer) gives it a name for `run --observe NAME`;
+//! [`Simulation::observe`](crate::simulation::Simulation::observe) takes one in Rust. Observers, checks, latencies,
+//! timelines and boundaries combine freely.
+//!
+//! ```
+//! use std::sync::{Arc, Mutex};
+//! use tombolo::observer::{LineAccess, Observer, WarpPlace};
+//! use tombolo::simulation::{Setup, Simulation};
+//!
+//! /// Bytes stored by each GPU.
+//! #[derive(Default)]
+//! struct StoredBytes(std::collections::BTreeMap<u8, u64>);
+//!
+//! impl Observer for StoredBytes {
+//!     fn stored(&mut self, by: WarpPlace, access: LineAccess) {
+//!         *self.0.entry(by.gpu.0).or_default() += u64::from(access.bytes);
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let spec = Setup::new("hmg-4x4", "hmg").scale("1/32").workload("triad,elements=65536")?;
+//! let stored = Arc::new(Mutex::new(StoredBytes::default()));
+//! let record = Simulation::new(&spec).observe(stored.clone()).run()?.record;
+//! let bytes: u64 = stored.lock().unwrap().0.values().sum();
+//! assert_eq!((record.warp_instructions > 0, bytes), (true, 4 * 65536));
+//! # Ok(())
+//! # }
+//! ```
+
+use crate::failure::CommandFailure;
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+pub use tombolo_system::observer::{LineAccess, Observer, PacketArrival, SharedObserver, WarpPlace};
+pub use tombolo_types::{GpuId, Mask, ModuleId, Ps, Scope, SmId};
+
+/// An observer of one run, and what it says afterwards.
+pub(crate) struct Observation {
+    pub(crate) name: &'static str,
+    pub(crate) observer: SharedObserver,
+    report: Box<dyn Fn() -> serde_json::Result<Value>>,
+}
+
+impl Observation {
+    fn new<O: Observer + Default + Serialize + 'static>(name: &'static str) -> Observation {
+        let observer = Arc::new(Mutex::new(O::default()));
+        let told = Arc::clone(&observer);
+        let report = move || serde_json::to_value(&*told.lock().unwrap_or_else(PoisonError::into_inner));
+        Observation { name, observer, report: Box::new(report) }
+    }
+
+    /// What the observer has to say when its run has ended.
+    pub(crate) fn report(&self) -> Result<Value, CommandFailure> {
+        (self.report)().map_err(|error| wrong(self.name, format!("it cannot be written as JSON: {error}")))
+    }
+}
+
+/// An observer's name, and what makes an observer for a run.
+type Maker = (&'static str, fn() -> Observation);
+
+/// Registered observers, in the order of their registration.
+static REGISTERED: RwLock<Vec<Maker>> = RwLock::new(Vec::new());
+
+fn wrong(name: &str, reason: String) -> CommandFailure {
+    CommandFailure::Argument { flag: "--observe", value: name.to_owned(), reason }
+}
+
+/// Makes an observer known by its name.
+///
+/// # Errors
+/// Fails if an observer has this name already.
+pub(crate) fn register<O: Observer + Default + Serialize + 'static>(name: &'static str) -> Result<(), CommandFailure> {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    if registered.iter().any(|(known, _)| *known == name) {
+        return Err(wrong(name, "an observer of this name is there already".to_owned()));
+    }
+    registered.push((name, || Observation::new::<O>("")));
+    Ok(())
+}
+
+/// A new observer of each name.
+///
+/// # Errors
+/// Fails if no observer has a name; the message lists all names.
+pub(crate) fn observations(names: &[String]) -> Result<Vec<Observation>, CommandFailure> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    let make = |name: &String| {
+        let found = registered.iter().find(|(known, _)| known == name);
+        let (known, make) = found.ok_or_else(|| {
+            let known: Vec<_> = registered.iter().map(|(known, _)| *known).collect();
+            let there =
+                if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
+            wrong(
+                name,
+                format!("no observer has this name; {there}, and a crate of your own adds them (`App::observer`)"),
+            )
+        })?;
+        Ok(Observation { name: known, ..make() })
+    };
+    names.iter().map(make).collect()
+}
