@@ -7,8 +7,9 @@
 //! ROW COLUMN [VALUE [IMAGINARY]]      counted from 1
 //! ```
 //!
-//! VALUES are `real`, `integer`, `complex` or `pattern` (no values). SYMMETRY is `general`, or `symmetric`,
-//! `skew-symmetric` or `hermitian`, for which each entry also represents its mirror image.
+//! VALUES are `real`, `integer`, `complex` or `pattern` (no values). SciPy also writes `unsigned-integer`, which the format
+//! does not define, for arrays of uint32 and uint64. SYMMETRY is `general`, or `symmetric`, `skew-symmetric` or
+//! `hermitian`, for which each entry also represents its mirror image.
 //!
 //! Weights are the magnitudes of the values, rounded to whole numbers; without values, all weights are 1.
 
@@ -17,7 +18,7 @@ use super::weights::Weights;
 use super::{Arc, GraphError, ParsedGraph};
 use std::io::BufRead;
 
-const BANNER: &str = "`%%MatrixMarket matrix coordinate real|integer|complex|pattern \
+const BANNER: &str = "`%%MatrixMarket matrix coordinate real|integer|unsigned-integer|complex|pattern \
                       general|symmetric|skew-symmetric|hermitian`";
 const SIZES: &str = "`ROWS COLUMNS ENTRIES`";
 
@@ -62,7 +63,7 @@ fn banner(lines: &LineReader<impl BufRead>) -> Result<(ValueKind, bool), GraphEr
     let [mark, object, format, values, symmetry] = words.each_ref().map(String::as_str);
     let values = match values {
         "pattern" => Some(ValueKind::Pattern),
-        "real" | "integer" => Some(ValueKind::Real),
+        "real" | "integer" | "unsigned-integer" => Some(ValueKind::Real),
         "complex" => Some(ValueKind::Complex),
         _ => None,
     };
@@ -143,7 +144,9 @@ mod tests {
         let mut expected = mirrored.to_vec();
         expected.sort_unstable();
         assert_eq!(found, expected);
-        assert_eq!(arcs(&of_kind("integer general", &["2 1 4"]).unwrap()), [(1, 0, 4)]);
+        for kind in ["integer general", "unsigned-integer general"] {
+            assert_eq!(arcs(&of_kind(kind, &["2 1 4"]).unwrap()), [(1, 0, 4)], "{kind}");
+        }
         for kind in ["pattern symmetric", "pattern general"] {
             let both = of_kind(kind, &["1 2", "2 1"]).unwrap();
             assert_eq!(arcs(&both), [(0, 1, 1), (1, 0, 1)], "{kind}");
