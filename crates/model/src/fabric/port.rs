@@ -5,7 +5,7 @@ use crate::fabric::link::{Link, LinkConfig, LinkStats};
 use crate::fabric::packet::{Packet, PacketFacts, Route};
 use crate::l2::departure::{Departure, SOON};
 use crate::message::{Message, Out};
-use crate::module::module_config::ModuleConfig;
+use crate::module::config::ModuleConfig;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use tombolo_engine::{HOST_LINE, prefetch};
 use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};

@@ -9,10 +9,10 @@
 use crate::fabric::packet::{Chunk, CopyName, Packet};
 use crate::fabric::sideband::SideData;
 use crate::front_end::schedule::PeerCopy;
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::l2::departure::Departure;
-use crate::l2::l2_backend::{L2Design, L2Slice};
 use crate::message::Message;
-use crate::module::module_config::ModuleConfig;
+use crate::module::config::ModuleConfig;
 use crate::module::parts::Parts;
 use crate::observe::value_probe::Contents;
 use std::collections::VecDeque;

@@ -10,7 +10,7 @@
 //! drops the page's lines individually.
 
 use crate::front_end::page_run::PageRun;
-use crate::l2::l2_backend::{L2Design, L2Slice};
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::l2::posted::Drainer;
 use crate::message::{Message, PagingOrder};
 use crate::module::controller::Controller;

@@ -6,11 +6,11 @@
 //! [`tombolo_protocol::transfer`] defines the effect of a transfer on a line. Neither DRAM nor links carry the bytes;
 //! [`crate::front_end::command_processor`] times each transfer as a whole.
 
-use crate::l2::l2_backend::{L2Design, L2Slice};
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::message::Out;
+use crate::module::config::ModuleConfig;
 use crate::module::context::SliceContext;
-use crate::module::module_config::ModuleConfig;
-use crate::module::module_halves::{SliceGroup, SliceSide};
+use crate::module::halves::{SliceGroup, SliceSide};
 use crate::module::uncore::Uncore;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use rustc_hash::FxHashMap;

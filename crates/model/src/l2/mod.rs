@@ -2,6 +2,7 @@
 //! directories and queues.
 
 pub(crate) mod address_map;
+pub(crate) mod backend;
 pub(crate) mod block;
 pub(crate) mod cache;
 pub(crate) mod credits;
@@ -9,7 +10,6 @@ pub(crate) mod departure;
 pub(crate) mod directory;
 pub(crate) mod drains;
 pub(crate) mod group;
-pub(crate) mod l2_backend;
 pub(crate) mod mshr;
 pub(crate) mod outstanding;
 pub(crate) mod partitioning;
@@ -20,11 +20,11 @@ pub(crate) mod slice;
 pub(crate) mod way_partition;
 
 pub use address_map::AddressMap;
+pub use backend::{L2Design, L2Slice};
 pub use block::{BlockDesign, BlockStats};
 pub use cache::{BulkClass, Cache, CacheConfig, IndexFunction, Replacement, Ways};
 pub use credits::{Credits, Generation};
 pub use drains::{Drains, DrainsConfig};
-pub use l2_backend::{L2Design, L2Slice};
 pub use mshr::{Mshr, MshrConfig};
 pub use outstanding::{DrainWaiter, Tickets};
 pub use partitioning::{SlicePartition, SmPartition, least_delay};

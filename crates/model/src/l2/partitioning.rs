@@ -1,12 +1,12 @@
 //! Parts of a module with a partition each: SMs, and groups of L2 slices. Messages between two parts, or between a part
 //! and the rest of the module, take at least [`least_delay`].
 
-use crate::l2::l2_backend::{L2Design, L2Slice};
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::layout::Unit;
 use crate::message::{Message, Out};
+use crate::module::config::ModuleConfig;
 use crate::module::context::{SliceView, SmShared};
-use crate::module::module_config::ModuleConfig;
-use crate::module::module_halves::{SliceSide, SmSide};
+use crate::module::halves::{SliceSide, SmSide};
 use crate::module::uncore::Uncore;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use tombolo_engine::Event;

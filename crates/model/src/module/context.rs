@@ -14,7 +14,7 @@ use crate::l2::outstanding::{DrainWaiter, Tickets};
 use crate::l2::way_partition::{WayPartition, WaySplit};
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
-use crate::module::module_config::ModuleConfig;
+use crate::module::config::ModuleConfig;
 use crate::module::uncore::Uncore;
 use crate::observe::latency::Latencies;
 use crate::observe::stall::Stall;

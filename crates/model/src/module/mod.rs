@@ -1,28 +1,28 @@
 //! A GPU module: SMs, L2 slices, memory and controller, in one partition.
 
 pub(crate) mod actions;
+pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod controller;
-pub(crate) mod module_config;
-pub(crate) mod module_halves;
+pub(crate) mod halves;
 pub(crate) mod parts;
 pub(crate) mod uncore;
 
+pub use config::ModuleConfig;
 pub use context::SmShared;
 pub use controller::Controller;
-pub use module_config::ModuleConfig;
 
 use crate::fabric::crossbar::SmPort;
 use crate::fabric::packet::{Chunk, CopyName, Packet};
 use crate::front_end::copy_engine::CopyEngine;
 use crate::front_end::cpu::Cpu;
 use crate::front_end::page_moves;
-use crate::l2::l2_backend::{L2Design, L2Slice};
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::l2::partitioning::{SlicePartition, SmPartition};
 use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
 use crate::module::context::SliceView;
-use crate::module::module_halves::{SliceSide, SmSide};
+use crate::module::halves::{SliceSide, SmSide};
 use crate::module::parts::{Parts, sample};
 use crate::module::uncore::Uncore;
 use crate::observe::activity::Sample;

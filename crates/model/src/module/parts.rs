@@ -2,11 +2,11 @@
 
 use crate::fabric::port::Port;
 use crate::front_end::cpu::Cpu;
-use crate::l2::l2_backend::{L2Design, L2Slice};
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::message::{Message, Out};
+use crate::module::config::ModuleConfig;
 use crate::module::context::{SliceContext, SmContext, UncoreContext};
-use crate::module::module_config::ModuleConfig;
-use crate::module::module_halves::{SliceSide, SmSide};
+use crate::module::halves::{SliceSide, SmSide};
 use crate::module::uncore::Uncore;
 use crate::observe::activity::Sample;
 use crate::observe::value_probe::Contents;

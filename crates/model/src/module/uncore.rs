@@ -5,7 +5,7 @@ use crate::fabric::port::Port;
 use crate::l2::drains::Drains;
 use crate::l2::publisher::Publisher;
 use crate::l2::way_partition::WayPartition;
-use crate::module::module_config::ModuleConfig;
+use crate::module::config::ModuleConfig;
 use crate::observe::activity::{Activity, Sample};
 use crate::observe::stats::L2Stats;
 use crate::observe::value_probe::Contents;

@@ -10,7 +10,7 @@
 //! lines are fetched again. A kernel is complete on a module when all its CTAs have ended there and every store they
 //! posted has been acknowledged.
 
-use crate::l2::l2_backend::L2Design;
+use crate::l2::backend::L2Design;
 use crate::message::Message;
 use crate::module::parts::Parts;
 use crate::observe::value_probe::{Contents, ValueProbe};

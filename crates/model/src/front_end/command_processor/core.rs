@@ -2,7 +2,7 @@
 
 use super::{ActiveCommand, CommandContext, CommandKind, CommandProcessor, CommandStage, TimeRange};
 use crate::front_end::cpu::HostWork;
-use crate::l2::l2_backend::L2Design;
+use crate::l2::backend::L2Design;
 use crate::message::{Message, Out};
 use crate::observe::value_probe::Contents;
 use crate::sm::kernel_slot::KernelSlot;

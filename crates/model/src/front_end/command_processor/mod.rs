@@ -32,7 +32,7 @@ use crate::front_end::boundaries::{Boundaries, Decision};
 use crate::front_end::cpu::HostWork;
 use crate::front_end::schedule::Schedule;
 use crate::front_end::transfer::Transfers;
-use crate::l2::l2_backend::{L2Design, L2Slice};
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::layout::ComponentLayout;
 use crate::message::{LinkEvent, Message, Out};
 use crate::observe::value_probe::Contents;

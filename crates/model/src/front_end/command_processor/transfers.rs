@@ -6,7 +6,7 @@
 
 use super::{CommandContext, CommandProcessor};
 use crate::front_end::transfer::Transfer;
-use crate::l2::l2_backend::L2Design;
+use crate::l2::backend::L2Design;
 use crate::message::Message;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use std::ops::Range;

@@ -6,8 +6,8 @@
 use super::effects::StepEffects;
 use super::{Block, BlockDesign, BlockSlice, Geometry};
 use crate::l2::departure::Departure;
+use crate::module::config::ModuleConfig;
 use crate::module::context::SliceContext;
-use crate::module::module_config::ModuleConfig;
 use crate::observe::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use tombolo_protocol::client_home::{BlockEvent, Nodes};

@@ -8,8 +8,8 @@ use super::{Block, BlockBytes, BlockContents, BlockDesign, BlockSlice, MessageOf
 use crate::l2::departure::Departure;
 use crate::l2::mshr::EntryId;
 use crate::message::Message;
+use crate::module::config::ModuleConfig;
 use crate::module::context::SliceContext;
-use crate::module::module_config::ModuleConfig;
 use crate::observe::value_probe::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;

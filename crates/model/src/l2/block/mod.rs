@@ -32,12 +32,12 @@ pub(crate) use mailbox::{Mailbox, MessageId};
 pub use stats::BlockStats;
 
 use crate::fabric::packet::{BlockMessage, Packet};
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::l2::departure::Departure;
-use crate::l2::l2_backend::{L2Design, L2Slice};
 use crate::memory::Memory;
 use crate::message::Message;
+use crate::module::config::{ModuleConfig, Routing};
 use crate::module::context::{SliceContext, SliceView};
-use crate::module::module_config::{ModuleConfig, Routing};
 use crate::observe::value_probe::Contents;
 use crate::sm::flags::VisibleFlag;
 use client::Client;

@@ -3,8 +3,8 @@
 use super::Slice;
 use crate::l2::departure::Departure;
 use crate::memory::Memory;
+use crate::module::config::ModuleConfig;
 use crate::module::context::SliceContext;
-use crate::module::module_config::ModuleConfig;
 use crate::observe::value_probe::Contents;
 use std::ops::Range;
 use tombolo_protocol::{Coherence, transfer};

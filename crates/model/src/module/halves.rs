@@ -6,13 +6,13 @@
 use crate::fabric::crossbar::SmPort;
 use crate::front_end::boundaries::{ExtentId, LostLines};
 use crate::front_end::cpu::Cpu;
+use crate::l2::backend::{L2Design, L2Slice};
 use crate::l2::group::GroupIndex;
-use crate::l2::l2_backend::{L2Design, L2Slice};
 use crate::l2::set_index::Divisor;
 use crate::memory::dram::DramStats;
 use crate::message::{Message, Out};
+use crate::module::config::ModuleConfig;
 use crate::module::context::{SliceContext, SliceShared, SmContext, SmShared};
-use crate::module::module_config::ModuleConfig;
 use crate::module::uncore::Uncore;
 use crate::observe::latency::Note;
 use crate::observe::value_probe::Contents;
