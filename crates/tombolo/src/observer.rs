@@ -60,7 +60,7 @@ impl Observation {
 }
 
 /// An observer's name, and what makes an observer for a run.
-type Maker = (&'static str, fn() -> Observation);
+type Maker = (&'static str, fn(&'static str) -> Observation);
 
 /// Registered observers, in the order of their registration.
 static REGISTERED: RwLock<Vec<Maker>> = RwLock::new(Vec::new());
@@ -78,8 +78,14 @@ pub(crate) fn register<O: Observer + Default + Serialize + 'static>(name: &'stat
     if registered.iter().any(|(known, _)| *known == name) {
         return Err(wrong(name, "an observer of this name is there already".to_owned()));
     }
-    registered.push((name, || Observation::new::<O>("")));
+    registered.push((name, Observation::new::<O>));
     Ok(())
+}
+
+/// Says that no observer has a name, when these are `known`.
+fn unknown(known: &[&str]) -> String {
+    let there = if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
+    format!("no observer has this name; {there}, and a crate of your own adds them (`App::observer`)")
 }
 
 /// A new observer of each name.
@@ -88,18 +94,9 @@ pub(crate) fn register<O: Observer + Default + Serialize + 'static>(name: &'stat
 /// Fails if no observer has a name; the message lists all names.
 pub(crate) fn observations(names: &[String]) -> Result<Vec<Observation>, CommandFailure> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    let make = |name: &String| {
-        let found = registered.iter().find(|(known, _)| known == name);
-        let (known, make) = found.ok_or_else(|| {
-            let known: Vec<_> = registered.iter().map(|(known, _)| *known).collect();
-            let there =
-                if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
-            wrong(
-                name,
-                format!("no observer has this name; {there}, and a crate of your own adds them (`App::observer`)"),
-            )
-        })?;
-        Ok(Observation { name: known, ..make() })
+    let make = |name: &String| match registered.iter().find(|(known, _)| known == name) {
+        Some((known, make)) => Ok(make(known)),
+        None => Err(wrong(name, unknown(&registered.iter().map(|(known, _)| *known).collect::<Vec<_>>()))),
     };
     names.iter().map(make).collect()
 }
