@@ -13,10 +13,6 @@ pub(super) struct MessageEdges {
     lines: Vec<SlotSet>,
     /// Directory entries on this path: a bit for each [`Machine::entry_index`].
     regions: Vec<SlotSet>,
-    /// The lines in the region of each line: a bit per line.
-    pub(super) lines_of_region: Vec<SlotSet>,
-    /// Directory entries of each region, in all modules: a bit for each [`Machine::entry_index`].
-    pub(super) slots_of_region: Vec<SlotSet>,
 }
 
 impl MessageEdges {
@@ -35,16 +31,7 @@ impl MessageEdges {
         let slots = |passed: ModuleSet, per_module: usize, index: usize| {
             passed.iter().fold(0, |slots, module| slots | 1 << (usize::from(module.0) * per_module + index))
         };
-        let (regions, modules) = (layout.regions.len(), usize::from(layout.modules()));
-        let together = |line| (0..lines).filter(move |other| layout.region(*other) == layout.region(line));
-        let mut edges = MessageEdges {
-            lines: Vec::new(),
-            regions: Vec::new(),
-            lines_of_region: (0..lines).map(|line| together(line).fold(0, |set, other| set | 1 << other)).collect(),
-            slots_of_region: (0..regions)
-                .map(|region| (0..modules).fold(0, |set, module| set | 1 << (module * regions + region)))
-                .collect(),
-        };
+        let mut edges = MessageEdges { lines: Vec::new(), regions: Vec::new() };
         for module in (0..layout.modules()).map(ModuleId) {
             for line in 0..lines {
                 let passed = closed(ModuleSet::only(module), |module| above(module, line));

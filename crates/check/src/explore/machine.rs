@@ -10,7 +10,7 @@ use super::probe::ProbedAssumptions;
 use super::reduce::{RemainingActions, remaining, syncs};
 use super::scene::Scene;
 use super::sm::SmHost;
-use super::state::{L2Slot, MachineState, PostedRequest, RequestSource};
+use super::state::{L2Slot, MachineState, PostedRequest, RequestSource, SlotSet};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Thread, Value};
 use tombolo_protocol::coherence::Channels;
@@ -43,6 +43,10 @@ pub(super) struct Machine<'a, P> {
     pub(super) edges: MessageEdges,
     /// Region of each line.
     region_of: Vec<u8>,
+    /// Lines of each region: a bit per line.
+    pub(super) region_lines: Vec<SlotSet>,
+    /// Directory entries of each region in all modules: a bit for each [`Machine::entry_index`].
+    pub(super) region_entries: Vec<SlotSet>,
     /// Actions at each kernel boundary.
     pub(super) boundaries: Vec<BoundarySteps>,
 }
@@ -83,6 +87,8 @@ impl<'a, P: Coherence> Machine<'a, P> {
         );
         let boundaries =
             BoundaryPlanner { policy: boundary_policy, broken, facts: &P::FACTS, options }.boundaries(program, layout);
+        let in_region = |region| (0..lines).filter(move |line| layout.region(*line) == region);
+        let modules = usize::from(layout.modules());
         // A request left in the channel blocks all later requests there, exactly as a parked request does.
         let park_in_order = !protocol.broken(BrokenRule::RequestPassesParked);
         Machine {
@@ -99,6 +105,10 @@ impl<'a, P: Coherence> Machine<'a, P> {
             classes,
             edges,
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
+            region_lines: (0..regions).map(|region| in_region(region).fold(0, |set, line| set | 1 << line)).collect(),
+            region_entries: (0..regions)
+                .map(|region| (0..modules).fold(0, |set, module| set | 1 << (module * regions + region)))
+                .collect(),
             boundaries,
         }
     }

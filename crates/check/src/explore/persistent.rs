@@ -172,7 +172,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// All slots for a line's region.
     fn region_slots(&self, line: u8) -> SlotSet {
-        self.edges.slots_of_region[usize::from(self.region(line))]
+        self.region_entries[usize::from(self.region(line))]
     }
 
     /// All slots at an L2.

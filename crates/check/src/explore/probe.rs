@@ -44,7 +44,7 @@ pub(super) struct ProbedAssumptions {
 }
 
 impl ProbedAssumptions {
-    /// Probes `protocol` on the machine of `layout`.
+    /// Probes `protocol` on the machine of `layout`, with `lines` lines.
     pub(super) fn of<P: Coherence>(protocol: &P, layout: &ProgramLayout, lines: usize) -> ProbedAssumptions {
         ProbedAssumptions {
             plain_misses: misses_are_plain(protocol, layout, lines),
@@ -61,8 +61,8 @@ thread_local! {
     static PROBED: RefCell<FxHashMap<ProbeKey, ProbedAssumptions>> = RefCell::default();
 }
 
-/// The assumptions of the protocol called `name` under `options`, on the machine of `layout` with `lines` lines, probed
-/// once; `protocol` is this protocol.
+/// The assumptions of the protocol called `name` under `options`, on the machine of `layout` with `lines` lines. Each
+/// thread probes them once. `protocol` is the protocol that this name and these options choose.
 pub(super) fn remembered<P: Coherence>(
     name: &'static str,
     options: &ProtocolOptions,

@@ -260,7 +260,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Slots at `module` for all lines in the region around `line`.
     fn slots_of_region(&self, module: ModuleId, line: u8) -> SlotSet {
-        self.edges.lines_of_region[usize::from(line)] << self.l2_index(module, 0)
+        self.region_lines[usize::from(self.region(line))] << self.l2_index(module, 0)
     }
 
     /// True if an access may still reach some line of the region at `module`. Otherwise the home's record of a copy at
