@@ -1,9 +1,11 @@
-//! Observers of a user: told of what warps do and of packets that arrive, while the run keeps its times.
+//! Observers that users write. A run reports launches, memory accesses, synchronisation and packet arrivals to each
+//! observer, and takes the same time as without observers.
 //!
-//! An [`Observer`] is given to [`Simulation::observe`](crate::Simulation::observe). It is told of events in an order
-//! consistent with cause and effect. Events without such a relation, in different modules, may come in another order at
-//! another number of threads: counts, sums and largest values do not depend on it.
+//! [`Simulation::observe`](crate::Simulation::observe) adds an [`Observer`] to a run. The order of reports is consistent
+//! with cause and effect. Independent events in different modules may be reported in another order at another number of
+//! threads: counts, sums and largest values do not depend on this order.
 
+use crate::checker::bits;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_model::message::Message;
@@ -129,8 +131,7 @@ impl ObserverSet {
     }
 
     fn access(&self, line: Line, mask: Mask) -> LineAccess {
-        let grain = self.line.bytes() / u64::from(u32::BITS);
-        LineAccess { address: line.0 * self.line.bytes(), mask, bytes: mask.grains() * grain as u32 }
+        LineAccess { address: self.line.address_of(line), mask, bytes: mask.grains() * self.line.grain() as u32 }
     }
 
     pub(crate) fn kernel(&self, launch: u32, slot: KernelSlot) {
@@ -143,8 +144,7 @@ impl ObserverSet {
         {
             let state = &mut *self.state();
             let launch = entry(&mut state.launches, kernel).expect("a kernel starts before its CTAs");
-            let warps = (0..u64::BITS as u8).filter(|slot| slots >> slot & 1 != 0);
-            state.of_warp.extend(warps.map(|slot| (WarpSlot { slot, ..one }, launch)));
+            state.of_warp.extend(bits(slots).map(|slot| (WarpSlot { slot, ..one }, launch)));
         }
         let first = self.place(WarpSlot { slot: slots.trailing_zeros() as u8, ..one });
         self.each(|observer| observer.cta_started(first, slots.count_ones()));

@@ -43,8 +43,8 @@ pub fn run_watched<D: Contents>(
     Ok(dispatch::<D>(spec, RunOptions { broken: broken.into(), ..RunOptions::default() }, watch)?.record)
 }
 
-/// A simulation, with what it observes. Observers combine freely, and none changes a time: the record equals that of
-/// [`run`], with the measurements added, except for the cost. An observer that is absent costs nothing.
+/// A program on a machine under a design, with observers. Observers combine freely, and none changes a time: the record
+/// equals that of [`run`], with the measurements added, except for the cost. An observer that is absent costs nothing.
 ///
 /// ```
 /// # use tombolo_system::{RunError, RunSpec, Simulation};

@@ -55,8 +55,8 @@ impl App {
         self.with(|| Ok(preset::register::<DesignConfig>(Preset { name, text })?))
     }
 
-    /// Adds an observer, for `run --observe NAME`. Each run has a new one, which is written into the run's document as
-    /// `observed.NAME`.
+    /// Adds an observer for `run --observe NAME`. Each run creates an observer, and serialises it into the run's document
+    /// as `observed.NAME`.
     #[must_use]
     pub fn observer<O: observer::Observer + Default + Serialize + 'static>(self, name: &'static str) -> App {
         self.with(|| observer::register::<O>(name))

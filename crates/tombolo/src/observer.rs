@@ -1,9 +1,11 @@
-//! Observers of a user's crate: told of what warps do and of packets that arrive, in runs whose times they do not change.
+//! Observers of a user's crate. A run reports launches, memory accesses, synchronisation and packet arrivals to each
+//! observer, and takes the same time as without observers.
 //!
-//! An observer implements [`Observer`], with the methods for the events that it wants, and is serialised into the run's
-//! document when the run has ended. [`App::observer`](crate::App::observer) gives it a name for `run --observe NAME`;
-//! [`Simulation::observe`](crate::simulation::Simulation::observe) takes one in Rust. Observers, checks, latencies,
-//! timelines and boundaries combine freely.
+//! A type implements [`Observer`] with a method for each kind of event to observe.
+//! [`App::observer`](crate::App::observer) names the type for `run --observe NAME`: after the run, the observer is
+//! serialised into the run's document as `observed.NAME`.
+//! [`Simulation::observe`](crate::simulation::Simulation::observe) adds an observer to a run from Rust. Observers, checks,
+//! latencies, timelines and boundaries combine freely.
 //!
 //! ```
 //! use std::sync::{Arc, Mutex};
@@ -38,10 +40,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 pub use tombolo_system::observer::{LineAccess, Observer, PacketArrival, SharedObserver, WarpPlace};
 pub use tombolo_types::{GpuId, Mask, ModuleId, Ps, Scope, SmId};
 
-/// An observer of one run, and what it says afterwards.
+/// A named observer of a single run, and its report.
 pub(crate) struct Observation {
     pub(crate) name: &'static str,
     pub(crate) observer: SharedObserver,
+    /// Serialises the observer.
     report: Box<dyn Fn() -> serde_json::Result<Value>>,
 }
 
@@ -53,13 +56,13 @@ impl Observation {
         Observation { name, observer, report: Box::new(report) }
     }
 
-    /// What the observer has to say when its run has ended.
+    /// Serialises the observer after the run.
     pub(crate) fn report(&self) -> Result<Value, CommandFailure> {
         (self.report)().map_err(|error| wrong(self.name, format!("it cannot be written as JSON: {error}")))
     }
 }
 
-/// An observer's name, and what makes an observer for a run.
+/// An observer's name, and the function that creates an observer for a run.
 type Maker = (&'static str, fn(&'static str) -> Observation);
 
 /// Registered observers, in the order of their registration.
@@ -82,7 +85,7 @@ pub(crate) fn register<O: Observer + Default + Serialize + 'static>(name: &'stat
     Ok(())
 }
 
-/// Says that no observer has a name, when these are `known`.
+/// Reason for refusing a name other than the `known` names.
 fn unknown(known: &[&str]) -> String {
     let there = if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
     format!("no observer has this name; {there}, and a crate of your own adds them (`App::observer`)")

@@ -57,7 +57,7 @@ pub(crate) fn text(run: &RunRecord, source: &PreparedProgram, shown: SummaryOpti
     text
 }
 
-/// Formats what the user's observers say: each value by its path.
+/// Formats the reports of the user's observers: a line per value, with its path.
 pub(crate) fn observed(observed: &Map<String, Value>) -> String {
     fn lines(path: &str, value: &Value, text: &mut String) {
         let named = |key: &str| format!("{path}.{key}");

@@ -1,9 +1,10 @@
-//! An observer: how many GPUs use each page, and what each of them receives over the links.
+//! An observer: the number of GPUs that use each page, and the bytes that each module receives over the links.
 
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use tombolo::observer::{LineAccess, Observer, PacketArrival, Ps, WarpPlace};
 
+/// Bytes per counted page. Source: assumed; the count does not depend on the page size of the machine.
 const PAGE_BYTES: u64 = 65536;
 
 /// GPUs that load from, or store to, each page; bytes that arrive at each module.

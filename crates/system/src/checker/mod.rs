@@ -431,6 +431,6 @@ fn name(slot: WarpSlot) -> String {
 }
 
 /// Indices of set bits.
-fn bits(word: u64) -> impl Iterator<Item = u8> {
+pub(crate) fn bits(word: u64) -> impl Iterator<Item = u8> {
     (0..64).filter(move |bit| word >> bit & 1 != 0)
 }

@@ -60,8 +60,7 @@ pub(crate) struct Arguments {
     /// oracle's minimum
     #[arg(long = "boundaries", value_name = "FILE", conflicts_with = "sample")]
     boundaries: Option<PathBuf>,
-    /// Also runs an observer that a crate of your own has registered, and adds what it says to the document; may be
-    /// repeated
+    /// Also runs an observer registered by a crate of your own, and adds its report to the document; may be repeated
     #[arg(long = "observe", value_name = "NAME", conflicts_with = "sample")]
     observe: Vec<String>,
     #[command(flatten)]
@@ -78,7 +77,7 @@ struct RunDocument<'a> {
     kernels: &'a [KernelRecord],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     set: &'a [String],
-    /// What each observer of the user says, by name.
+    /// Reports of the user's observers, by name.
     #[serde(skip_serializing_if = "Map::is_empty")]
     observed: Map<String, Value>,
 }
