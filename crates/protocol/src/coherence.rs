@@ -28,7 +28,7 @@ use crate::effects::{Delivery, Effects, Types};
 use crate::options::{HomeL2, ProtocolFacts, ProtocolOptions};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, ModuleSet, Topology};
-use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
+use tombolo_types::{Line, Mask, ModuleId, Promise, Scope};
 
 /// The classes of messages between modules and their delivery orders, as declared by a protocol
 /// ([`Coherence::channels`]).
@@ -316,14 +316,15 @@ pub enum Refusal {
     Unexpected(&'static str),
 }
 
-/// Protocol queries that do not depend on the kind of cache: used by threads, L1s and plan controllers.
+/// Protocol queries that do not depend on the kind of cache: used by plan controllers, and by SMs through
+/// [`SmRules`](crate::sm_rules::SmRules).
 pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
     /// The protocol family, which owns the message types: its [`Types`] with any contents.
     type Types: Copy + Send + std::marker::Sync + 'static;
 
     /// Static facts used by lists and designs.
     const FACTS: ProtocolFacts;
-    /// True if a broken rule may be set; if false, code for broken rules is compiled out.
+    /// True if a broken rule may be set; if false, L2s have no code for broken rules.
     const BREAKABLE: bool;
 
     /// The acquire's phases beyond the L1.
@@ -334,18 +335,6 @@ pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
 
     /// The chosen options.
     fn options(&self) -> &ProtocolOptions;
-
-    /// Sector layout: the units in which a line is filled.
-    #[inline]
-    fn sectors(&self) -> Sectors {
-        self.options().sectors
-    }
-
-    /// True if an acquire beyond the CTA invalidates the L1.
-    #[inline]
-    fn invalidates_l1(&self) -> bool {
-        self.options().l1_coherent
-    }
 
     /// The guaranteed memory-model promise.
     fn promise(&self) -> Promise {

@@ -5,7 +5,7 @@
 //! stage is done. Loads without acquire semantics are done when issued.
 
 use crate::broken_rule::BrokenRule;
-use crate::coherence::Protocol;
+use crate::sm_rules::L1Protocol;
 use tombolo_types::{Order, Scope};
 
 /// A single action or wait within an operation, before the thread proceeds.
@@ -83,7 +83,7 @@ pub fn only_issues(operation: ThreadOperation, order: Order) -> bool {
 /// A release also waits for the thread's earlier loads. At `.cta` scope neither release nor acquire leaves the SM:
 /// the L1 orders its own SM. A reduction has no result to wait for: before it acquires, a release at its scope
 /// proves that the reduction has been performed.
-pub fn stages(protocol: &impl Protocol, operation: ThreadOperation, order: Order) -> Stages {
+pub fn stages(protocol: &impl L1Protocol, operation: ThreadOperation, order: Order) -> Stages {
     let mut stages = Stages { stages: [Stage::Issue; MAX_STAGES], len: 0 };
     let beyond_cta = order.scope != Scope::Cta;
     if order.semantics.releases() {
@@ -132,7 +132,7 @@ pub fn stages(protocol: &impl Protocol, operation: ThreadOperation, order: Order
 }
 
 /// True if a broken rule lets a releasing `operation` overtake earlier loads.
-fn skips_loads(protocol: &impl Protocol, operation: ThreadOperation) -> bool {
+fn skips_loads(protocol: &impl L1Protocol, operation: ThreadOperation) -> bool {
     match operation {
         ThreadOperation::Store => protocol.broken(BrokenRule::StoreReleaseSkipsLoads),
         ThreadOperation::Atomic | ThreadOperation::Reduction => protocol.broken(BrokenRule::AtomicReleaseSkipsLoads),

@@ -12,6 +12,7 @@
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Coherence, Pending, Protocol};
+use crate::sm_rules::L1Protocol;
 use std::collections::VecDeque;
 use tombolo_types::{Line, Mask};
 
@@ -204,7 +205,7 @@ pub trait FillTarget {
 /// Handles the arrival of a miss's bytes `come`: they install, and each waiter receives its share, in arrival
 /// order. Returns the parked requests if the miss is over.
 #[inline]
-pub fn fill<F: FillTarget>(protocol: &impl Protocol, filling: &mut F, come: Mask) -> Option<F::Detached> {
+pub fn fill<F: FillTarget>(protocol: &impl L1Protocol, filling: &mut F, come: Mask) -> Option<F::Detached> {
     let over = filling.install();
     let mut held = filling.release(over);
     while let Some(waiter) = filling.next_waiter(&mut held) {

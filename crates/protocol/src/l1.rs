@@ -5,9 +5,10 @@
 //! fill epochs, acquire order.
 
 use crate::broken_rule::BrokenRule;
-use crate::coherence::{Pending, Protocol};
+use crate::coherence::Pending;
 use crate::data::Data;
 use crate::options::Polls;
+use crate::sm_rules::L1Protocol;
 use tombolo_types::{Mask, Order, Scope};
 
 /// A line in an L1.
@@ -64,7 +65,7 @@ pub enum Load<D> {
 /// it requests: a strong load beyond the CTA must not leave an older copy behind, because a later weak load would
 /// read it. `pending`: the line's miss, looked up only when needed.
 pub fn load<D: Data>(
-    protocol: &impl Protocol,
+    protocol: &impl L1Protocol,
     line: &mut Option<L1Line<D>>,
     pending: impl FnOnce() -> Option<L1Pending>,
     mask: Mask,
@@ -75,7 +76,7 @@ pub fn load<D: Data>(
     if present.valid.contains(mask) {
         return Load::Hit(present.data);
     }
-    let missing = protocol.sectors().widen(mask & !present.valid);
+    let missing = protocol.options().sectors.widen(mask & !present.valid);
     let pending = pending().unwrap_or_default();
     if !may_merge(protocol, pending, missing & pending.miss.mask, scope) {
         return Load::Stall;
@@ -88,7 +89,7 @@ pub fn load<D: Data>(
 }
 
 /// True if a load may wait for these bytes in a miss already in flight.
-fn may_merge(protocol: &impl Protocol, pending: L1Pending, mask: Mask, scope: Scope) -> bool {
+fn may_merge(protocol: &impl L1Protocol, pending: L1Pending, mask: Mask, scope: Scope) -> bool {
     let fresh = (pending.miss.stale & mask).is_empty() || protocol.broken(BrokenRule::LoadMergesAcrossAcquire);
     let clean = (pending.poisoned & mask).is_empty() || protocol.broken(BrokenRule::StoreKeepsFill);
     mask.is_empty() || fresh && clean && pending.miss.scope >= scope
@@ -106,7 +107,7 @@ fn drop_bytes<D: Data>(line: &mut Option<L1Line<D>>, mask: Mask) {
 
 /// Performs a store to `mask`, which is sent to the L2 in any case.
 pub fn store<D: Data>(
-    protocol: &impl Protocol,
+    protocol: &impl L1Protocol,
     line: &mut Option<L1Line<D>>,
     pending: &mut Option<L1Pending>,
     mask: Mask,
@@ -124,29 +125,29 @@ pub fn store<D: Data>(
 /// Performs an atomic on `mask`, which is sent to the L2 in any case. The update happens elsewhere, so the affected
 /// sectors are dropped.
 pub fn atomic<D: Data>(
-    protocol: &impl Protocol,
+    protocol: &impl L1Protocol,
     line: &mut Option<L1Line<D>>,
     pending: &mut Option<L1Pending>,
     mask: Mask,
 ) {
     if !protocol.broken(BrokenRule::AtomicKeepsL1) {
-        drop_bytes(line, protocol.sectors().widen(mask));
+        drop_bytes(line, protocol.options().sectors.widen(mask));
     }
     if !protocol.broken(BrokenRule::AtomicKeepsFill) {
         poison(protocol, pending, mask);
     }
 }
 
-fn poison(protocol: &impl Protocol, pending: &mut Option<L1Pending>, mask: Mask) {
+fn poison(protocol: &impl L1Protocol, pending: &mut Option<L1Pending>, mask: Mask) {
     if let Some(pending) = pending {
-        pending.poisoned |= protocol.sectors().widen(mask) & pending.miss.mask;
+        pending.poisoned |= protocol.options().sectors.widen(mask) & pending.miss.mask;
     }
 }
 
 /// Handles arriving bytes for a miss: installs the installable bytes and returns the remaining miss. Its waiters
 /// receive `data` in any case.
 pub fn fill<D: Data>(
-    protocol: &impl Protocol,
+    protocol: &impl L1Protocol,
     line: &mut Option<L1Line<D>>,
     pending: L1Pending,
     mask: Mask,
@@ -164,14 +165,14 @@ pub fn fill<D: Data>(
 
 /// True if an acquire with this scope invalidates the L1 (and makes its pending misses stale). The invalidation is
 /// the acquire's last act, after everything the acquire waits for. Source: HMG IV-B, "greater than .cta".
-pub fn acquire_invalidates(protocol: &impl Protocol, scope: Scope) -> bool {
+pub fn acquire_invalidates(protocol: &impl L1Protocol, scope: Scope) -> bool {
     scope != Scope::Cta && protocol.invalidates_l1() && !protocol.broken(BrokenRule::AcquireKeepsL1)
 }
 
 /// True if a poll with this order invalidates the L1 when it has not found its flag. Hardware makes each poll a
 /// separate acquiring load, so an acquiring poll invalidates. Nothing is lost without the invalidation: the poll
 /// that finds the flag acquires.
-pub fn failed_poll_invalidates(protocol: &impl Protocol, order: Order) -> bool {
+pub fn failed_poll_invalidates(protocol: &impl L1Protocol, order: Order) -> bool {
     protocol.options().polls == Polls::DropL1
         && order.semantics.acquires()
         && acquire_invalidates(protocol, order.scope)

@@ -20,7 +20,7 @@
 //!   [`catalogue`]: all protocols by name.
 //! - [`host`]: host duties around a step: parking, serving, filling, bulk invalidation, write-backs. [`drain`]:
 //!   operations awaited by a release, and their successors after forwarding.
-//! - [`l1`]: the write-through L1 used under all protocols. [`front`]: events a thread waits for. [`plan`]: phases
+//! - [`l1`]: the write-through L1 used under all protocols. [`sm_rules`]: a protocol's rules for L1s and threads. [`front`]: events a thread waits for. [`plan`]: phases
 //!   of an acquire or a release beyond the SM. [`boundary`]: ordered phases between two kernels.
 //! - [`elision`]: selection of the modules that take part in a boundary, decided by a table of kernel footprints.
 //! - [`paging`]: pages that migrate between memories, with the steps that precede a change of home.
@@ -57,6 +57,7 @@ pub mod peer;
 pub mod plan;
 pub mod publication;
 pub mod registry;
+pub mod sm_rules;
 pub mod software_flat;
 pub mod software_hierarchical;
 pub mod topology;

@@ -69,8 +69,7 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     fn release(sync: Sync, options: &ProtocolOptions) -> &'static [Phase];
 }
 
-/// A valid/invalid protocol. Without `BREAKABLE` it has no broken rule, and the code for broken rules is compiled
-/// out.
+/// A valid/invalid protocol. Without `BREAKABLE` it has no broken rule, and L2s have no code for broken rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vi<R, const BREAKABLE: bool = true> {
     options: ProtocolOptions,

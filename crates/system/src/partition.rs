@@ -67,7 +67,7 @@ pub(crate) fn hub<C: L2Design<D>, D: Contents>(parts: &[MachinePart<C, D>]) -> &
 /// Components split off from a module into a separate partition.
 pub enum SplitComponents<C: L2Design<D>, D: Contents> {
     /// SMs.
-    Sms(Box<SmPartition<C, D>>),
+    Sms(Box<SmPartition<D>>),
     /// Groups of slices.
     Slices(Box<SlicePartition<C, D>>),
 }

@@ -31,13 +31,14 @@ use tombolo_model::front_end::{
 };
 use tombolo_model::l2::{AddressMap, BlockDesign, L2Design};
 use tombolo_model::message::Message;
-use tombolo_model::module::{Module, ModuleConfig};
+use tombolo_model::module::{Module, ModuleConfig, ModuleSite};
 use tombolo_model::observe::{Contents, UnloadedLatencies};
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::client_home::Nodes;
 use tombolo_protocol::nmoesi::NmoesiOptions;
 use tombolo_protocol::options::ProtocolOptions;
 use tombolo_protocol::registry::{self, ProtocolFamily};
+use tombolo_protocol::sm_rules::SmRules;
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_protocol::{Coherence, Topology};
 use tombolo_types::stream::{Program, StreamError};
@@ -353,9 +354,9 @@ fn modules<C: L2Design<D>, D: Contents>(
                 map.map(page, residence.mapping(module));
             }
         }
-        let site = ModuleConfig {
+        let site = ModuleSite {
             module,
-            protocol,
+            sm_rules: SmRules::of(&protocol),
             routing: protocol.routing(),
             layout,
             map,
@@ -371,7 +372,7 @@ fn modules<C: L2Design<D>, D: Contents>(
             sideband: cargo.clone(),
             transfers: shared.transfers.clone(),
         };
-        Module::new(site, built, Arc::clone(&spec.program), &between)
+        Module::new(ModuleConfig { protocol, site }, built, Arc::clone(&spec.program), &between)
     };
     (0..layout.all_modules()).map(ModuleId).map(module).collect()
 }

@@ -394,7 +394,7 @@ impl<P: Coherence> Machine<'_, P> {
         let Instruction::Load { order, location, .. } = *instruction else { return None };
         let at = self.scene.layout.cell(location);
         let mut slot = state.fronts.l1[self.scene.l1_index(self.scene.sm_of[thread], at.line)];
-        let mask = self.protocol.sectors().widen(mask_of(at.cell));
+        let mask = self.protocol.options().sectors.widen(mask_of(at.cell));
         let load = l1::load(&self.protocol, &mut slot.line, || slot.pending, mask, order.scope);
         (load == Load::Stall).then_some(at.line)
     }

@@ -232,7 +232,7 @@ struct PassedMiss {
 
 /// L1 slots after a store to `update` during the miss, and after an atomic, for each possible copy before the event.
 fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) -> Vec<PassedMiss> {
-    let bytes = protocol.sectors().widen(update) & miss.miss.mask;
+    let bytes = protocol.options().sectors.widen(update) & miss.miss.mask;
     let mut passed = Vec::new();
     for valid in [Mask::NONE, Mask(1), Mask(2)] {
         for stores in [true, false] {

@@ -220,7 +220,7 @@ pub(super) trait SmHost: MemorySystem {
         if evict_first {
             slot.line = None;
         }
-        let mask = self.protocol().sectors().widen(mask_of(at.cell));
+        let mask = self.protocol().options().sectors.widen(mask_of(at.cell));
         let result = l1::load(self.protocol(), &mut slot.line, || slot.pending, mask, order.scope);
         let awaits = Some(AwaitedResult::Load { line: at.line, cell: at.cell });
         match result {

@@ -5,7 +5,7 @@ use crate::fabric::link::{Link, LinkConfig, LinkStats};
 use crate::fabric::packet::{Packet, PacketFacts, Route};
 use crate::l2::departure::{Departure, SOON};
 use crate::message::{Message, Out};
-use crate::module::config::ModuleConfig;
+use crate::module::config::ModuleSite;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use tombolo_engine::{HOST_LINE, prefetch};
 use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
@@ -52,7 +52,7 @@ pub(crate) struct OutgoingPacket<D: Contents> {
 pub struct Port {
     config: PortConfig,
     outgoing: Link,
-    /// Arrival time of the last packet per channel: by [`ModuleConfig::source`], then target.
+    /// Arrival time of the last packet per channel: by [`ModuleSite::source`], then target.
     arrivals: Vec<Ps>,
     incoming: Serializer,
     /// Entry time for the last packet with a wait at the ingress.
@@ -74,10 +74,10 @@ impl Port {
     /// Sends a packet to another module at its departure; returns when it has left. Packets from a component to a
     /// module arrive in order. Protocols rely on this order per line and per region, and each line and region belongs
     /// to one slice.
-    pub(crate) fn send<C, D: Contents>(
+    pub(crate) fn send<D: Contents>(
         &mut self,
         parcel: OutgoingPacket<D>,
-        config: &ModuleConfig<C, D>,
+        config: &ModuleSite<D>,
         out: &mut Out<'_, D>,
     ) -> Ps {
         let OutgoingPacket { from, departs, target, packet } = parcel;

@@ -12,7 +12,7 @@ use crate::front_end::schedule::PeerCopy;
 use crate::l2::backend::{L2Design, L2Slice};
 use crate::l2::departure::Departure;
 use crate::message::Message;
-use crate::module::config::ModuleConfig;
+use crate::module::config::ModuleSite;
 use crate::module::parts::Parts;
 use crate::observe::value_probe::Contents;
 use std::collections::VecDeque;
@@ -75,7 +75,7 @@ pub struct CopyEngine {
 
 impl CopyEngine {
     /// An idle engine.
-    pub(crate) fn new<C, D: Contents>(config: &ModuleConfig<C, D>) -> CopyEngine {
+    pub(crate) fn new<D: Contents>(config: &ModuleSite<D>) -> CopyEngine {
         let (machine, layout) = (&config.machine, config.layout);
         let lane = |rate| CopyLane { jobs: VecDeque::new(), running: None, link: Serializer::new(rate) };
         let to_host = || lane(crate::convert::host_rate(machine));

@@ -131,7 +131,7 @@ impl Cpu {
     }
 
     /// Handles a message.
-    pub(crate) fn handle<C, D: Contents>(&mut self, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn handle<D: Contents>(&mut self, message: &Message<D>, here: &mut SmContext<'_, '_, D>) {
         match *message {
             Message::HostWork { slot, work } => self.begin(slot, work, here),
             Message::HostIssue => {
@@ -153,7 +153,7 @@ impl Cpu {
         }
     }
 
-    fn begin<C, D: Contents>(&mut self, slot: KernelSlot, work: HostWork, here: &mut SmContext<'_, '_, C, D>) {
+    fn begin<D: Contents>(&mut self, slot: KernelSlot, work: HostWork, here: &mut SmContext<'_, '_, D>) {
         let start = here.out.now();
         let left: VecDeque<HostAccess> = work.phase(&*self.program).accesses(self.line).collect();
         let run = HostRun { work, start, first_load: None, end: start, accesses: left.len() as u64 };
@@ -164,7 +164,7 @@ impl Cpu {
     }
 
     /// Issues all accesses that may be issued now.
-    fn issue<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+    fn issue<D: Contents>(&mut self, here: &mut SmContext<'_, '_, D>) {
         let now = here.out.now();
         while let Some(running) = &mut self.running {
             if running.left.is_empty() {
@@ -196,7 +196,7 @@ impl Cpu {
     }
 
     /// True if the host may not make an access: the core then parks until the page is mapped, and notifies the driver.
-    fn faults<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) -> bool {
+    fn faults<D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, D>) -> bool {
         let (map, module) = (&here.config.map, here.config.module);
         let wanted = match access.kind {
             HostAccessKind::Read => AttemptedAccess::Load,
@@ -216,18 +216,18 @@ impl Cpu {
     }
 
     /// The page that the core waits for has been mapped for the host.
-    pub(crate) fn page_mapped<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn page_mapped<D: Contents>(&mut self, here: &mut SmContext<'_, '_, D>) {
         self.is_parked = false;
         self.issue(here);
     }
 
     /// Pages are being unmapped: notifies the controller when no access is outstanding.
-    pub(crate) fn drain<C, D: Contents>(&mut self, pages: PageRun, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn drain<D: Contents>(&mut self, pages: PageRun, here: &mut SmContext<'_, '_, D>) {
         self.unmapped.push(pages);
         self.report_drained(here);
     }
 
-    fn report_drained<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+    fn report_drained<D: Contents>(&mut self, here: &mut SmContext<'_, '_, D>) {
         if self.outstanding > 0 {
             return;
         }
@@ -237,7 +237,7 @@ impl Cpu {
         }
     }
 
-    fn send<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) {
+    fn send<D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, D>) {
         let HostAccess { line, mask, kind } = access;
         let (probe, scope) = (&here.config.probe, ON_HOST.scope);
         let result = match kind {
@@ -272,7 +272,7 @@ impl Cpu {
     }
 
     /// An access has been answered.
-    fn answered<C, D: Contents>(&mut self, is_load: bool, here: &mut SmContext<'_, '_, C, D>) {
+    fn answered<D: Contents>(&mut self, is_load: bool, here: &mut SmContext<'_, '_, D>) {
         self.outstanding -= 1;
         let now = here.out.now();
         if let Some(RunningWork { run, .. }) = &mut self.running {
@@ -286,7 +286,7 @@ impl Cpu {
     }
 
     /// All accesses are answered: the command processor continues.
-    fn end<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+    fn end<D: Contents>(&mut self, here: &mut SmContext<'_, '_, D>) {
         let Some(RunningWork { slot, run, .. }) = self.running.take() else { return };
         self.done.push(run);
         let at = here.out.now() + crate::convert::host_latency(&here.config.machine);

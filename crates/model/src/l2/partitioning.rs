@@ -4,14 +4,13 @@
 use crate::l2::backend::{L2Design, L2Slice};
 use crate::layout::Unit;
 use crate::message::{Message, Out};
-use crate::module::config::ModuleConfig;
+use crate::module::config::{ModuleConfig, ModuleSite};
 use crate::module::context::{SliceView, SmShared};
 use crate::module::halves::{SliceSide, SmSide};
 use crate::module::uncore::Uncore;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use tombolo_engine::Event;
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::Protocol;
 use tombolo_types::{Ps, SmId};
 
 /// Minimum delay for a message between two parts of a module: the crossbar latency or half the L2 TLB latency,
@@ -21,14 +20,14 @@ pub fn least_delay(machine: &MachineConfig) -> Ps {
 }
 
 /// Partition for some SMs in a module.
-pub struct SmPartition<C, D: Contents> {
-    config: ModuleConfig<C, D>,
+pub struct SmPartition<D: Contents> {
+    config: ModuleSite<D>,
     side: SmSide<D>,
 }
 
-impl<C: Protocol, D: Contents> SmPartition<C, D> {
+impl<D: Contents> SmPartition<D> {
     /// Partition for the SMs in `side`, which belong to the module of `config`.
-    pub(crate) fn new(config: ModuleConfig<C, D>, side: SmSide<D>) -> SmPartition<C, D> {
+    pub(crate) fn new(config: ModuleSite<D>, side: SmSide<D>) -> SmPartition<D> {
         SmPartition { config, side }
     }
 

@@ -12,11 +12,13 @@ use crate::layout::ComponentLayout;
 use crate::observe::unloaded_latency::UnloadedLatencies;
 use crate::observe::value_probe::{Contents, WarpSlot};
 use crate::sm::translation::bank_of;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::drain::StoreRoute;
 use tombolo_protocol::paging::Paging;
+use tombolo_protocol::sm_rules::SmRules;
 use tombolo_protocol::{Homes, Topology};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
 
@@ -29,12 +31,12 @@ pub struct Routing {
     pub(crate) fills_stay_ahead: bool,
 }
 
-/// A module's position in the machine, with the module's configuration.
-pub struct ModuleConfig<C, D: Contents> {
+/// A module's position in the machine, and the machine around it: all that does not depend on the protocol's type.
+pub struct ModuleSite<D: Contents> {
     /// Id of the module.
     pub module: ModuleId,
-    /// The protocol under test.
-    pub protocol: C,
+    /// Rules of the protocol for the module's SMs.
+    pub sm_rules: SmRules,
     /// Routing rules for the protocol's messages.
     pub routing: Routing,
     /// Numbering for components.
@@ -65,10 +67,49 @@ pub struct ModuleConfig<C, D: Contents> {
     pub transfers: Transfers<D>,
 }
 
+/// A module's site, with the protocol under test.
+pub struct ModuleConfig<C, D: Contents> {
+    /// The protocol under test.
+    pub protocol: C,
+    /// The module's position in the machine.
+    pub site: ModuleSite<D>,
+}
+
+impl<C, D: Contents> Deref for ModuleConfig<C, D> {
+    type Target = ModuleSite<D>;
+
+    #[inline]
+    fn deref(&self) -> &ModuleSite<D> {
+        &self.site
+    }
+}
+
+impl<C, D: Contents> DerefMut for ModuleConfig<C, D> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut ModuleSite<D> {
+        &mut self.site
+    }
+}
+
 impl<C: Copy, D: Contents> ModuleConfig<C, D> {
-    /// Copy for a part of the module that runs in a separate partition. The map must not change afterwards.
+    /// Copy for slices that run in a separate partition. The map must not change afterwards.
     pub(crate) fn again(&self) -> ModuleConfig<C, D> {
-        ModuleConfig {
+        ModuleConfig { protocol: self.protocol, site: self.site.again() }
+    }
+}
+
+impl<C: Coherence, D: Contents> ModuleConfig<C, D> {
+    /// True if this module, the home of `line`, answers a read sent by module `sender` at the issuing SM.
+    #[inline]
+    pub(crate) fn answers_issuer(&self, sender: ModuleId, line: Line) -> bool {
+        self.protocol.answers_issuer(&self.map, self.module, sender, line)
+    }
+}
+
+impl<D: Contents> ModuleSite<D> {
+    /// Copy for a part of the module that runs in a separate partition. The map must not change afterwards.
+    pub(crate) fn again(&self) -> ModuleSite<D> {
+        ModuleSite {
             map: self.map.clone(),
             machine: Arc::clone(&self.machine),
             packet_sizes: self.packet_sizes.clone(),
@@ -81,17 +122,7 @@ impl<C: Copy, D: Contents> ModuleConfig<C, D> {
             ..*self
         }
     }
-}
 
-impl<C: Coherence, D: Contents> ModuleConfig<C, D> {
-    /// True if this module, the home of `line`, answers a read sent by module `sender` at the issuing SM.
-    #[inline]
-    pub(crate) fn answers_issuer(&self, sender: ModuleId, line: Line) -> bool {
-        self.protocol.answers_issuer(&self.map, self.module, sender, line)
-    }
-}
-
-impl<C, D: Contents> ModuleConfig<C, D> {
     /// True if load latencies are recorded.
     #[inline]
     pub(crate) fn follows_loads(&self) -> bool {

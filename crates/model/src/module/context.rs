@@ -14,7 +14,7 @@ use crate::l2::outstanding::{DrainWaiter, Tickets};
 use crate::l2::way_partition::{WayPartition, WaySplit};
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
-use crate::module::config::ModuleConfig;
+use crate::module::config::{ModuleConfig, ModuleSite};
 use crate::module::uncore::Uncore;
 use crate::observe::latency::Latencies;
 use crate::observe::stall::Stall;
@@ -53,7 +53,7 @@ pub struct SmShared {
 }
 
 /// Stall class of an SM's wait for a reply from module `by`.
-fn stall_of<C, D: Contents>(config: &ModuleConfig<C, D>, by: ModuleId) -> Stall {
+fn stall_of<D: Contents>(config: &ModuleSite<D>, by: ModuleId) -> Stall {
     if by == config.module {
         Stall::OwnL2
     } else if config.layout.host() == Some(by) {
@@ -85,11 +85,7 @@ impl SmShared {
     }
 
     /// Idle state, with the current way split of the module.
-    pub(crate) fn new<C, D: Contents>(
-        config: &ModuleConfig<C, D>,
-        ways: &WayPartition,
-        program: Arc<dyn Program>,
-    ) -> SmShared {
+    pub(crate) fn new<D: Contents>(config: &ModuleSite<D>, ways: &WayPartition, program: Arc<dyn Program>) -> SmShared {
         SmShared {
             pages: PageWaits::default(),
             l1_ways: *ways.l1(),
@@ -104,16 +100,16 @@ impl SmShared {
 }
 
 /// An SM's mutable view of the module.
-pub(crate) struct SmContext<'a, 'o, C, D: Contents> {
+pub(crate) struct SmContext<'a, 'o, D: Contents> {
     /// The module's position in the machine.
-    pub(crate) config: &'a ModuleConfig<C, D>,
+    pub(crate) config: &'a ModuleSite<D>,
     /// State shared by all SMs.
     pub(crate) shared: &'a mut SmShared,
     /// Output for the SM's events.
     pub(crate) out: &'a mut Out<'o, D>,
 }
 
-impl<C, D: Contents> SmContext<'_, '_, C, D> {
+impl<D: Contents> SmContext<'_, '_, D> {
     /// Ways in an L1 available for a fill with `line`.
     #[inline]
     pub(crate) fn l1_ways(&self, line: Line) -> Ways {
@@ -141,7 +137,7 @@ pub struct SliceShared<D: Contents> {
 
 impl<D: Contents> SliceShared<D> {
     /// Idle state for slice group `group`.
-    pub(crate) fn new<C>(config: &ModuleConfig<C, D>, built: &ModelInput, group: GroupIndex) -> SliceShared<D> {
+    pub(crate) fn new(config: &ModuleSite<D>, built: &ModelInput, group: GroupIndex) -> SliceShared<D> {
         let slices = usize::from(config.machine.l2.slices) / group.groups as usize;
         let each = group.groups / u32::from(crate::convert::tlb_banks(&config.machine));
         let has_bank = group.index.is_multiple_of(each);
@@ -228,8 +224,8 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
 
     /// Mutable view for the module's uncore; events are sent as `id`.
     #[inline]
-    pub(crate) fn at_uncore(&mut self) -> UncoreContext<'_, 'o, C, D> {
-        UncoreContext { id: self.id, config: self.config, uncore: self.uncore, out: self.out }
+    pub(crate) fn at_uncore(&mut self) -> UncoreContext<'_, 'o, D> {
+        UncoreContext { id: self.id, config: &self.config.site, uncore: self.uncore, out: self.out }
     }
 
     /// Known flags of a line in the group.
@@ -310,18 +306,18 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
 }
 
 /// A component's mutable view of the module's uncore.
-pub(crate) struct UncoreContext<'a, 'o, C, D: Contents> {
+pub(crate) struct UncoreContext<'a, 'o, D: Contents> {
     /// The acting component, used in events as the source.
     pub(crate) id: ComponentId,
     /// The module's position in the machine.
-    pub(crate) config: &'a ModuleConfig<C, D>,
+    pub(crate) config: &'a ModuleSite<D>,
     /// Parts present only once in the module.
     pub(crate) uncore: &'a mut Uncore<D>,
     /// Output for the component's events.
     pub(crate) out: &'a mut Out<'o, D>,
 }
 
-impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
+impl<D: Contents> UncoreContext<'_, '_, D> {
     /// Sends a packet to another module at its departure; returns when it has left.
     pub(crate) fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
         self.uncore.port.send(OutgoingPacket { from: self.id, departs, target, packet }, self.config, self.out)

@@ -11,7 +11,7 @@ use crate::l2::group::GroupIndex;
 use crate::l2::set_index::Divisor;
 use crate::memory::dram::DramStats;
 use crate::message::{Message, Out};
-use crate::module::config::ModuleConfig;
+use crate::module::config::{ModuleConfig, ModuleSite};
 use crate::module::context::{SliceContext, SliceShared, SmContext, SmShared};
 use crate::module::uncore::Uncore;
 use crate::observe::latency::Note;
@@ -20,8 +20,8 @@ use crate::sm::translation::Translation;
 use crate::sm::{FillMessage, Sm};
 use std::collections::BTreeSet;
 use tombolo_design::ModelInput;
+use tombolo_protocol::Action;
 use tombolo_protocol::paging::AttemptedAccess;
-use tombolo_protocol::{Action, Protocol};
 use tombolo_types::{Bytes, Page, Ps, SmId};
 
 /// The SMs in a module, or the host's core.
@@ -41,13 +41,7 @@ pub(crate) struct SmSide<D: Contents> {
 impl<D: Contents> SmSide<D> {
     /// Handles a message for an SM, or for the host's core in the position of SM 0.
     #[inline]
-    pub(crate) fn handle<C: Protocol>(
-        &mut self,
-        sm: SmId,
-        message: &Message<D>,
-        config: &ModuleConfig<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    pub(crate) fn handle(&mut self, sm: SmId, message: &Message<D>, config: &ModuleSite<D>, out: &mut Out<'_, D>) {
         let grains = match message {
             Message::Fill { mask, .. } => mask.grains(),
             Message::AtomicResult { .. } => 1,
@@ -64,7 +58,7 @@ impl<D: Contents> SmSide<D> {
 
     /// The oldest message at an SM's ingress port has been received: hands it to the SM.
     #[cold]
-    fn pass<C: Protocol>(&mut self, sm: SmId, config: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
+    fn pass(&mut self, sm: SmId, config: &ModuleSite<D>, out: &mut Out<'_, D>) {
         let index = self.index(sm);
         let (message, next) = self.ports[index].pass();
         self.call(next, sm, config, out);
@@ -72,7 +66,7 @@ impl<D: Contents> SmSide<D> {
     }
 
     /// Schedules the event when an SM's port has received the next waiting message.
-    fn call<C>(&self, due: Option<Ps>, sm: SmId, config: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
+    fn call(&self, due: Option<Ps>, sm: SmId, config: &ModuleSite<D>, out: &mut Out<'_, D>) {
         if let Some(at) = due {
             let id = config.layout.sm(config.module, sm);
             out.send(at, id, id, Message::PortReceived);
@@ -80,7 +74,7 @@ impl<D: Contents> SmSide<D> {
     }
 
     #[inline]
-    fn act<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, config: &ModuleConfig<C, D>, out: &mut Out<'_, D>) {
+    fn act(&mut self, sm: SmId, message: &Message<D>, config: &ModuleSite<D>, out: &mut Out<'_, D>) {
         let index = self.index(sm);
         let here = &mut SmContext { config, shared: &mut self.shared, out };
         match &mut self.core {
@@ -317,7 +311,7 @@ impl<C: L2Design<D>, D: Contents> SliceSide<C, D> {
 
 /// Dispatches a message to an SM's handlers.
 #[inline]
-fn at_sm<C: Protocol, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
+fn at_sm<D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, D>) {
     match *message {
         Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
         Message::CtaOver { cta } => sm.end_cta(cta, here),

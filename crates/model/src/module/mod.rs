@@ -8,7 +8,7 @@ pub(crate) mod halves;
 pub(crate) mod parts;
 pub(crate) mod uncore;
 
-pub use config::ModuleConfig;
+pub use config::{ModuleConfig, ModuleSite};
 pub use context::SmShared;
 pub use controller::Controller;
 
@@ -88,21 +88,21 @@ impl<C: L2Design<D>, D: Contents> Module<C, D> {
     }
 
     /// Splits off the SMs into `groups` partitions with about equal numbers of SMs.
-    pub fn split_sms(&mut self, groups: u16) -> Vec<SmPartition<C, D>> {
+    pub fn split_sms(&mut self, groups: u16) -> Vec<SmPartition<D>> {
         let sms = self.config.layout.sms;
         let first = |group: u16| (u32::from(group) * u32::from(sms) / u32::from(groups)) as u16;
         let part = |group| {
             let program = Arc::clone(&self.sm_side.shared.program);
             let shared = SmShared::new(&self.config, &self.uncore.ways, program);
-            SmPartition::new(self.config.again(), self.sm_side.split_off(first(group), shared))
+            SmPartition::new(self.config.site.again(), self.sm_side.split_off(first(group), shared))
         };
-        let mut apart: Vec<SmPartition<C, D>> = (0..groups).rev().map(part).collect();
+        let mut apart: Vec<SmPartition<D>> = (0..groups).rev().map(part).collect();
         apart.reverse();
         apart
     }
 
     /// Reattaches SMs; partitions must come back in order, the first group first.
-    pub fn rejoin_sms(&mut self, sms: SmPartition<C, D>) {
+    pub fn rejoin_sms(&mut self, sms: SmPartition<D>) {
         self.sm_side.append(sms.into_side());
     }
 

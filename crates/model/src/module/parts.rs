@@ -38,22 +38,22 @@ impl<'o, C: L2Design<D>, D: Contents> Parts<'_, 'o, C, D> {
 
     /// Mutable view for the uncore; events are sent as `id`.
     #[inline]
-    pub(crate) fn at_uncore(&mut self, id: ComponentId) -> UncoreContext<'_, 'o, C, D> {
-        UncoreContext { id, config: self.config, uncore: self.uncore, out: self.out }
+    pub(crate) fn at_uncore(&mut self, id: ComponentId) -> UncoreContext<'_, 'o, D> {
+        UncoreContext { id, config: &self.config.site, uncore: self.uncore, out: self.out }
     }
 
     /// Calls `act` with an SM and its view.
     #[inline]
-    pub(crate) fn at_sm<R>(&mut self, sm: usize, act: impl FnOnce(&mut Sm<D>, &mut SmContext<'_, 'o, C, D>) -> R) -> R {
+    pub(crate) fn at_sm<R>(&mut self, sm: usize, act: impl FnOnce(&mut Sm<D>, &mut SmContext<'_, 'o, D>) -> R) -> R {
         let SmSide { sms, shared, .. } = self.sm_side;
-        act(&mut sms[sm], &mut SmContext { config: self.config, shared, out: self.out })
+        act(&mut sms[sm], &mut SmContext { config: &self.config.site, shared, out: self.out })
     }
 
     /// Calls `act` with the host's core, if this is the host's module.
-    pub(crate) fn at_core(&mut self, act: impl FnOnce(&mut Cpu, &mut SmContext<'_, 'o, C, D>)) {
+    pub(crate) fn at_core(&mut self, act: impl FnOnce(&mut Cpu, &mut SmContext<'_, 'o, D>)) {
         let SmSide { core, shared, .. } = self.sm_side;
         if let Some(core) = core {
-            act(core, &mut SmContext { config: self.config, shared, out: self.out });
+            act(core, &mut SmContext { config: &self.config.site, shared, out: self.out });
         }
     }
 

@@ -5,7 +5,7 @@ use crate::fabric::port::Port;
 use crate::l2::drains::Drains;
 use crate::l2::publisher::Publisher;
 use crate::l2::way_partition::WayPartition;
-use crate::module::config::ModuleConfig;
+use crate::module::config::ModuleSite;
 use crate::observe::activity::{Activity, Sample};
 use crate::observe::stats::L2Stats;
 use crate::observe::value_probe::Contents;
@@ -33,7 +33,7 @@ pub struct Uncore<D: Contents> {
 
 impl<D: Contents> Uncore<D> {
     /// An idle uncore.
-    pub(crate) fn new<C>(config: &ModuleConfig<C, D>, built: &ModelInput) -> Uncore<D> {
+    pub(crate) fn new(config: &ModuleSite<D>, built: &ModelInput) -> Uncore<D> {
         let machine = &*config.machine;
         let gpu = GpuId(config.module.0 / machine.topology.modules_per_gpu);
         Uncore {
@@ -110,7 +110,7 @@ impl<D: Contents> Uncore<D> {
 }
 
 /// The publisher for stores, if pages are published.
-fn publisher<C, D: Contents>(config: &ModuleConfig<C, D>, built: &ModelInput) -> Option<Box<Publisher<D>>> {
+fn publisher<D: Contents>(config: &ModuleSite<D>, built: &ModelInput) -> Option<Box<Publisher<D>>> {
     let PublicationSettings { rules, allocates } = built.sharing.publishes?;
     Some(Box::new(Publisher::new(crate::convert::publisher(&config.machine, allocates), rules)))
 }

@@ -1,6 +1,6 @@
 //! Latency of loads, by server and by path segment. Recording observes a run and decides nothing. Loads are followed if
 //! the line contents allow it ([`Contents::FOLLOWS`](crate::observe::value_probe::Contents::FOLLOWS)) and the run requests it
-//! ([`crate::module::config::ModuleConfig::unloaded_latencies`]). In all other runs, messages carry no notes ([`Note`]).
+//! ([`crate::module::config::ModuleSite::unloaded_latencies`]). In all other runs, messages carry no notes ([`Note`]).
 //!
 //! A load is a line transaction for a load or a poll, from the event at the SM to the event with the bytes. The total
 //! time is divided into [`Leg`]s. No component follows a load along its path: each replier records the time spent in

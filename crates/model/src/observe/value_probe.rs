@@ -17,7 +17,7 @@ use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 pub trait Contents: Data + Sync {
     /// The observer.
     type Probe: ValueProbe<Self>;
-    /// True if a run's protocols may have a broken rule. If false, no code for broken rules is compiled in.
+    /// True if a run's protocols may have a broken rule. If false, L2s have no code for broken rules.
     const BREAKABLE: bool = true;
     /// True if a run's loads can be followed (`observe/latency.rs`). If false, no code for this is compiled in.
     const FOLLOWS: bool = false;

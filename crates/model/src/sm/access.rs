@@ -13,8 +13,9 @@ use crate::module::context::SmContext;
 use crate::observe::latency::Stamp;
 use crate::observe::stall::Stall;
 use crate::observe::value_probe::{Contents, ValueProbe};
+use tombolo_protocol::Request;
 use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Protocol, Request};
+use tombolo_protocol::sm_rules::SmRules;
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
 use tombolo_types::{Bytes, Line, Mask, Ps, Scope};
 
@@ -64,13 +65,7 @@ fn accesses(op: Op) -> Option<(Accesses, bool)> {
 
 impl<D: Contents> Sm<D> {
     /// Issues the transactions of the current memory instruction `op`, from the first transaction not yet issued.
-    pub(super) fn access<C: Protocol>(
-        &mut self,
-        slot: usize,
-        op: Op,
-        scope: Scope,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) -> Progress {
+    pub(super) fn access(&mut self, slot: usize, op: Op, scope: Scope, here: &mut SmContext<'_, '_, D>) -> Progress {
         let (accesses, returns) = accesses(op).expect("only memory instructions access memory");
         if returns && !self.warps[slot].has_slot {
             if !self.take_slot(slot, accesses.len, here) {
@@ -139,7 +134,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Allocates the current instruction's result slot. Returns false if none is free; the warp then waits.
-    fn take_slot<C: Protocol>(&mut self, slot: usize, transactions: u8, here: &SmContext<'_, '_, C, D>) -> bool {
+    fn take_slot(&mut self, slot: usize, transactions: u8, here: &SmContext<'_, '_, D>) -> bool {
         let limit = here.config.machine.sm.pending_loads;
         let warp = &mut self.warps[slot];
         if warp.pending.count_ones() >= limit || warp.is_pending(warp.next_result % RESULTS) {
@@ -200,12 +195,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Schedules a store's or an atomic's departure to the slices with `bytes` of data, and occupies the L1's lookup.
-    fn depart<C: Protocol>(
-        &mut self,
-        line: Line,
-        bytes: u64,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) -> (DepartureTimes, Translation) {
+    fn depart(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, D>) -> (DepartureTimes, Translation) {
         let translation = self.translate(line, here);
         let found = self.look_up(here.out.now(), self.costs.transaction) + here.config.machine.l1.hit_latency;
         let sent = self.port.send(found, Bytes(bytes));
@@ -214,11 +204,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Schedules the departure of a load's request for a line, and occupies the L1's lookup.
-    fn depart_request<C: Protocol>(
-        &mut self,
-        line: Line,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) -> (DepartureTimes, Translation) {
+    fn depart_request(&mut self, line: Line, here: &mut SmContext<'_, '_, D>) -> (DepartureTimes, Translation) {
         let translation = self.translate(line, here);
         let found = self.look_up(here.out.now(), self.costs.miss) + here.config.machine.l1.hit_latency;
         let leaves = found.max(self.request_free);
@@ -236,7 +222,7 @@ impl<D: Contents> Sm<D> {
         at
     }
 
-    fn load<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> IssueOutcome {
+    fn load(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, D>) -> IssueOutcome {
         let Transaction { slot, line, scope, .. } = transaction;
         let mask = self.costs.sectors.widen(transaction.mask);
         let before = self.l1.lookup(line).copied();
@@ -246,7 +232,7 @@ impl<D: Contents> Sm<D> {
             entry = self.mshr.find(line);
             entry.map(|entry| self.mshr.get(entry).pending)
         };
-        match l1::load(&here.config.protocol, &mut after, pending, mask, scope) {
+        match l1::load(&here.config.sm_rules, &mut after, pending, mask, scope) {
             Load::Hit(data) => self.hit(transaction, data, here),
             Load::Stall => return self.stall(slot, entry),
             Load::Wait { .. } if self.is_another_poll(transaction, entry) => return self.stall(slot, entry),
@@ -278,7 +264,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Completes a load whose bytes are all present.
-    fn hit<C: Protocol>(&mut self, transaction: Transaction, data: D, here: &mut SmContext<'_, '_, C, D>) {
+    fn hit(&mut self, transaction: Transaction, data: D, here: &mut SmContext<'_, '_, D>) {
         let Transaction { slot, line, mask, flag, result, several, .. } = transaction;
         self.report_loaded(transaction, mask, data, here);
         let translation = self.translate(line, here);
@@ -305,13 +291,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Reports the bytes found in the L1 (`present`) to the value probe.
-    fn report_loaded<C: Protocol>(
-        &self,
-        transaction: Transaction,
-        present: Mask,
-        data: D,
-        here: &SmContext<'_, '_, C, D>,
-    ) {
+    fn report_loaded(&self, transaction: Transaction, present: Mask, data: D, here: &SmContext<'_, '_, D>) {
         let Transaction { slot, line, mask, result, .. } = transaction;
         let found = mask & present;
         if !found.is_empty() {
@@ -322,12 +302,12 @@ impl<D: Contents> Sm<D> {
     /// Adds a load to its line's pending miss, or starts a miss. `asked`: bytes newly requested; `present`: bytes
     /// found in the L1. Returns the resource to wait for if the load does not fit.
     #[inline]
-    fn join<C: Protocol>(
+    fn join(
         &mut self,
         transaction: Transaction,
         entry: Option<EntryId>,
         (asked, present): (Mask, Mask),
-        here: &mut SmContext<'_, '_, C, D>,
+        here: &mut SmContext<'_, '_, D>,
     ) -> Result<EntryId, WaitReason> {
         let Transaction { slot, line, mask, scope, flag, result, .. } = transaction;
         let since = Stamp::of(here.out.now());
@@ -386,13 +366,7 @@ impl<D: Contents> Sm<D> {
     /// Sends a read for the bytes not yet in flight, if there are any. A load without such bytes merges into the
     /// pending miss.
     #[inline]
-    fn send_for<C: Protocol>(
-        &mut self,
-        transaction: Transaction,
-        asked: Mask,
-        entry: EntryId,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) {
+    fn send_for(&mut self, transaction: Transaction, asked: Mask, entry: EntryId, here: &mut SmContext<'_, '_, D>) {
         if asked.is_empty() {
             self.look_up(here.out.now(), self.costs.miss);
             self.share_translation(transaction.slot, entry, here.out.now());
@@ -425,12 +399,12 @@ impl<D: Contents> Sm<D> {
         LineRequest { line, request, origin, flag, tickets, requester_mshr: EntryId::default(), is_published: false }
     }
 
-    pub(super) fn send<C: Protocol>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
+    pub(super) fn send(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, D>) {
         let to = here.config.layout.slice(here.config.module, here.config.map.slice(body.line));
         here.out.send(at, self.id, to, Message::Local(body));
     }
 
-    fn store<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> IssueOutcome {
+    fn store(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, D>) -> IssueOutcome {
         let Transaction { slot, line, mask, scope, flag, .. } = transaction;
         let Some(ticket) = self.credit(slot) else {
             return IssueOutcome::Waits(WaitReason::StoreCredit);
@@ -444,7 +418,7 @@ impl<D: Contents> Sm<D> {
         IssueOutcome::Yes
     }
 
-    fn atomic<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> IssueOutcome {
+    fn atomic(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, D>) -> IssueOutcome {
         let Transaction { slot, line, mask, scope, flag, returns, .. } = transaction;
         let Some(ticket) = self.credit(slot) else {
             return IssueOutcome::Waits(WaitReason::StoreCredit);
@@ -464,22 +438,22 @@ impl<D: Contents> Sm<D> {
         IssueOutcome::Yes
     }
 
-    fn bytes<C: Protocol>(&self, mask: Mask, here: &SmContext<'_, '_, C, D>) -> u64 {
+    fn bytes(&self, mask: Mask, here: &SmContext<'_, '_, D>) -> u64 {
         u64::from(mask.grains()) * here.config.machine.line.grain()
     }
 
     /// Applies a store's or an atomic's effect to its line and to the pending miss on this line.
-    fn change_line<C: Protocol>(
+    fn change_line(
         &mut self,
         line: Line,
-        change: impl FnOnce(&C, &mut Option<l1::L1Line<D>>, &mut Option<L1Pending>),
-        here: &SmContext<'_, '_, C, D>,
+        change: impl FnOnce(&SmRules, &mut Option<l1::L1Line<D>>, &mut Option<L1Pending>),
+        here: &SmContext<'_, '_, D>,
     ) {
         let before = self.l1.lookup(line).copied();
         let mut after = before;
         let entry = self.mshr.find(line);
         let mut pending = entry.map(|entry| self.mshr.get(entry).pending);
-        change(&here.config.protocol, &mut after, &mut pending);
+        change(&here.config.sm_rules, &mut after, &mut pending);
         self.keep_line(line, before, after, here);
         if let (Some(entry), Some(pending)) = (entry, pending) {
             self.mshr.get_mut(entry).pending = pending;
@@ -500,7 +474,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Returns a store credit after an acknowledged store, then resumes the longest-waiting warps in the credit queue.
-    pub(crate) fn store_taken<C: Protocol>(&mut self, credit: Generation, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn store_taken(&mut self, credit: Generation, here: &mut SmContext<'_, '_, D>) {
         self.posted.give_back(credit);
         while self.posted.has_room()
             && let Some(slot) = self.credit_queue.pop_front()

@@ -8,9 +8,9 @@ use crate::l2::mshr::FreedEntry;
 use crate::module::context::SmContext;
 use crate::observe::latency::Stamp;
 use crate::observe::value_probe::{Contents, ValueProbe};
+use tombolo_protocol::Pending;
 use tombolo_protocol::host::{AwaitingRead, Bulk, FillTarget};
 use tombolo_protocol::l1;
-use tombolo_protocol::{Pending, Protocol};
 use tombolo_types::Mask;
 
 impl AwaitingRead for Waiter {
@@ -26,9 +26,9 @@ impl AwaitingRead for Waiter {
 }
 
 /// Fill in progress: arrived bytes for a pending miss, with the context to install and serve.
-pub(super) struct SmFill<'s, 'a, 'o, C, D: Contents> {
+pub(super) struct SmFill<'s, 'a, 'o, D: Contents> {
     pub(super) sm: &'s mut Sm<D>,
-    pub(super) here: &'s mut SmContext<'a, 'o, C, D>,
+    pub(super) here: &'s mut SmContext<'a, 'o, D>,
     pub(super) fill: FillMessage<D>,
     /// Stall category for all waits ended by this fill.
     pub(super) answered: StallCause,
@@ -38,7 +38,7 @@ pub(super) struct SmFill<'s, 'a, 'o, C, D: Contents> {
     pub(super) waited: u64,
 }
 
-impl<C: Protocol, D: Contents> FillTarget for SmFill<'_, '_, '_, C, D> {
+impl<D: Contents> FillTarget for SmFill<'_, '_, '_, D> {
     type Waiter = Waiter;
     type Detached = FreedEntry<Miss, Waiter>;
 
@@ -47,7 +47,7 @@ impl<C: Protocol, D: Contents> FillTarget for SmFill<'_, '_, '_, C, D> {
         let pending = self.sm.mshr.get(register).pending;
         let before = self.sm.l1.peek(line).copied();
         let mut after = before;
-        let left = l1::fill(&self.here.config.protocol, &mut after, pending, mask, data);
+        let left = l1::fill(&self.here.config.sm_rules, &mut after, pending, mask, data);
         self.sm.keep_line(line, before, after, self.here);
         if let Some(left) = left {
             self.sm.mshr.get_mut(register).pending = left;

@@ -10,8 +10,8 @@ use crate::module::context::SmContext;
 use crate::observe::stall::Stall;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use crate::sm::warp::WaitReason;
-use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Stage, ThreadOperation};
+use tombolo_protocol::sm_rules::SmRules;
 use tombolo_types::stream::{ChainLinks, ComputeClass, Op};
 use tombolo_types::{Order, Ps};
 
@@ -36,7 +36,7 @@ enum NextAction {
 
 impl<D: Contents> Sm<D> {
     /// Handles a sub-core's issue event.
-    pub(crate) fn issue<C: Protocol>(&mut self, sub_core: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn issue(&mut self, sub_core: u8, here: &mut SmContext<'_, '_, D>) {
         let index = usize::from(sub_core);
         let now = here.out.now();
         self.stats.issues += 1;
@@ -62,7 +62,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Runs a warp's instructions from `at` on, until the warp or its sub-core has to wait.
-    fn run<C: Protocol>(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) {
+    fn run(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let ready = self.ready.at(slot);
         self.count_stall(slot, ready, *at);
@@ -78,13 +78,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Runs a warp's next instruction at `at`, and advances `at` by the issue time.
-    fn instruction<C: Protocol>(
-        &mut self,
-        slot: usize,
-        index: usize,
-        at: &mut Ps,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) -> NextAction {
+    fn instruction(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, D>) -> NextAction {
         let warp = &self.warps[slot];
         if warp.pc == warp.end {
             self.end_warp(slot, *at, here);
@@ -116,7 +110,7 @@ impl<D: Contents> Sm<D> {
                 self.stats.scratchpad_passes += passes;
                 self.advance(slot)
             }
-            Op::Barrier if self.barrier_awaits(slot, &here.config.protocol) => {
+            Op::Barrier if self.barrier_awaits(slot, &here.config.sm_rules) => {
                 self.block(slot, WaitReason::AllResults);
                 NextAction::Switch
             }
@@ -208,7 +202,7 @@ impl<D: Contents> Sm<D> {
 
     /// Resumes a warp whose memory instruction lacked a resource that is now available. The instruction was already
     /// issued by its sub-core, and therefore continues immediately. `waited`: the stall category for this wait.
-    pub(super) fn resume<C: Protocol>(&mut self, slot: usize, waited: StallCause, here: &mut SmContext<'_, '_, C, D>) {
+    pub(super) fn resume(&mut self, slot: usize, waited: StallCause, here: &mut SmContext<'_, '_, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let now = here.out.now();
         self.warps[slot].stall = waited.stall;
@@ -271,12 +265,12 @@ impl<D: Contents> Sm<D> {
     }
 
     /// True if a warp must wait for its loads before arrival at a barrier.
-    fn barrier_awaits(&self, slot: usize, protocol: &impl Protocol) -> bool {
-        let first = front::stages(protocol, ThreadOperation::Barrier, Order::WEAK).get(0);
+    fn barrier_awaits(&self, slot: usize, rules: &SmRules) -> bool {
+        let first = front::stages(rules, ThreadOperation::Barrier, Order::WEAK).get(0);
         first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0
     }
 
-    fn barrier<C: Protocol>(&mut self, slot: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) -> NextAction {
+    fn barrier(&mut self, slot: usize, at: &mut Ps, here: &mut SmContext<'_, '_, D>) -> NextAction {
         self.warps[slot].pc += 1;
         let index = usize::from(self.warps[slot].cta);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
@@ -297,7 +291,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Releases a CTA's warps from the barrier. `last`: the warp that arrived last and never waited.
-    fn open_barrier<C: Protocol>(&mut self, index: usize, last: Option<usize>, here: &mut SmContext<'_, '_, C, D>) {
+    fn open_barrier(&mut self, index: usize, last: Option<usize>, here: &mut SmContext<'_, '_, D>) {
         let cta = self.ctas[index].as_mut().expect("a barrier belongs to a resident CTA");
         if std::mem::take(&mut cta.at_barrier) == 0 {
             return;
@@ -314,7 +308,7 @@ impl<D: Contents> Sm<D> {
         here.config.probe.barrier(here.config.warp_slot(self.sm, 0), passing);
     }
 
-    fn end_warp<C: Protocol>(&mut self, slot: usize, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
+    fn end_warp(&mut self, slot: usize, at: Ps, here: &mut SmContext<'_, '_, D>) {
         let warp = &self.warps[slot];
         if warp.pending != 0 {
             // The slot stays allocated until unused results have arrived too.
@@ -339,7 +333,7 @@ impl<D: Contents> Sm<D> {
 
     /// Frees a CTA's slot and notifies the controller. If arithmetic is unfinished, schedules another attempt at its
     /// end.
-    pub(crate) fn end_cta<C: Protocol>(&mut self, index: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn end_cta(&mut self, index: u8, here: &mut SmContext<'_, '_, D>) {
         let place = &mut self.ctas[usize::from(index)];
         let end = place.as_ref().expect("a CTA ends once").latest;
         if end > here.out.now() {

@@ -86,7 +86,7 @@ impl<D: Contents> Sm<D> {
     /// Builds the latency record for a reply. Time not attributed to any component counts as crossbar latency, or as
     /// link latency if another module has replied. Returns an empty record if loads are not followed.
     #[inline]
-    pub(super) fn load_latency<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> LoadLatency {
+    pub(super) fn load_latency(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, D>) -> LoadLatency {
         let FillMessage { register, mask, responder: by, latency: time, .. } = *fill;
         let stall = here.shared.stall_of(by);
         if !here.config.follows_loads() {

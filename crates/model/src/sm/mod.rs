@@ -47,7 +47,7 @@ use crate::l2::cache::Cache;
 use crate::l2::mshr::{EntryId, Mshr, PerEntry};
 use crate::l2::posted::{Drainer, Posted};
 use crate::message::{Flag, Message, Out};
-use crate::module::config::ModuleConfig;
+use crate::module::config::ModuleSite;
 use crate::module::context::SmContext;
 use crate::observe::latency::{ReplyLatency, Stamp};
 use crate::observe::stall::{Stall, StallTimes};
@@ -65,7 +65,6 @@ use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_machine::machine::Scheduler;
 use tombolo_machine::{Fraction, MachineConfig};
-use tombolo_protocol::Protocol;
 use tombolo_protocol::host::{fill, invalidate_bulk};
 use tombolo_protocol::l1::{self, L1Line, L1Pending};
 use tombolo_types::stream::{ComputeClass, CtaStream};
@@ -250,8 +249,8 @@ pub struct Sm<D: Contents> {
 
 impl<D: Contents> Sm<D> {
     /// Creates an idle SM.
-    pub(crate) fn new<C>(sm: SmId, config: &ModuleConfig<C, D>) -> Sm<D> {
-        let ModuleConfig { module, machine, layout, .. } = config;
+    pub(crate) fn new(sm: SmId, config: &ModuleSite<D>) -> Sm<D> {
+        let ModuleSite { module, machine, layout, .. } = config;
         let slots = machine.sm.warps as usize;
         assert!(slots <= SLOTS, "warp slots of an SM are bits of a word");
         Sm {
@@ -291,10 +290,10 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Starts a kernel launch in a slot and clears the slot's flags. Invalidates the L1 if the protocol requires it.
-    pub(crate) fn begin<C: Protocol>(&mut self, slot: KernelSlot, launch: u32, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn begin(&mut self, slot: KernelSlot, launch: u32, here: &mut SmContext<'_, '_, D>) {
         here.shared.begin(slot, launch);
         self.flags.forget(slot);
-        if l1::acquire_invalidates(&here.config.protocol, Scope::Sys) {
+        if l1::acquire_invalidates(&here.config.sm_rules, Scope::Sys) {
             self.invalidate_l1();
         }
     }
@@ -302,11 +301,7 @@ impl<D: Contents> Sm<D> {
     /// Starts CTA `cta` from the program's kernel `index`, running in slot `kernel`.
     ///
     /// Panics if no CTA slot or too few warp slots are free: the controller must track the SM's capacity.
-    pub(crate) fn start_cta<C: Protocol>(
-        &mut self,
-        (kernel, index, cta): (KernelSlot, u32, u32),
-        here: &mut SmContext<'_, '_, C, D>,
-    ) {
+    pub(crate) fn start_cta(&mut self, (kernel, index, cta): (KernelSlot, u32, u32), here: &mut SmContext<'_, '_, D>) {
         let at = here.out.now();
         let mut stream = self.spare.pop().unwrap_or_default();
         if let Err(error) = here.shared.program.cta(index, cta, &mut stream) {
@@ -339,7 +334,7 @@ impl<D: Contents> Sm<D> {
 
     /// Notifies the controller that a CTA has ended or (`failed`) could not be decoded. Sends another notification
     /// when all stores posted before by this SM have been acknowledged.
-    fn cta_ended<C: Protocol>(&mut self, slot: KernelSlot, failed: bool, here: &mut SmContext<'_, '_, C, D>) {
+    fn cta_ended(&mut self, slot: KernelSlot, failed: bool, here: &mut SmContext<'_, '_, D>) {
         let at = here.out.now() + crate::convert::to_controller(&here.config.machine);
         let controller = here.config.layout.controller(here.config.module);
         here.out.send(at, self.id, controller, Message::CtaEnded { sm: self.sm, slot, failed });
@@ -405,14 +400,14 @@ impl<D: Contents> Sm<D> {
 
     /// Handles the reply to a read: installs the bytes and serves the waiting loads. Frees the MSHR when no bytes of
     /// the line remain in flight, and then resumes parked warps.
-    pub(crate) fn fill<C: Protocol>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn fill(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, D>) {
         let FillMessage { register, line, mask, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
         let config = here.config;
         let load_latency = self.load_latency(&message, here);
         let answered = load_latency.stall_cause();
         let mut filling = SmFill { sm: self, here: &mut *here, fill: message, answered, load_latency, waited: 0 };
-        let held = fill(&config.protocol, &mut filling, mask);
+        let held = fill(&config.sm_rules, &mut filling, mask);
         let waited = filling.waited;
         if config.follows_loads() {
             here.shared.latencies.add_legs(load_latency.served, load_latency.share(waited));
@@ -431,7 +426,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Handles the result of an atomic, returned from module `by`.
-    pub(crate) fn old<C: Protocol>(&mut self, warp: u8, result: u8, by: ModuleId, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn old(&mut self, warp: u8, result: u8, by: ModuleId, here: &mut SmContext<'_, '_, D>) {
         let stall = here.shared.stall_of(by);
         self.result(usize::from(warp), (result, stall.into()), false, here.out);
     }
@@ -508,12 +503,12 @@ impl<D: Contents> Sm<D> {
         self.ready.set(slot, at);
     }
 
-    fn keep_line<C: Protocol>(
+    fn keep_line(
         &mut self,
         line: Line,
         before: Option<L1Line<D>>,
         after: Option<L1Line<D>>,
-        here: &SmContext<'_, '_, C, D>,
+        here: &SmContext<'_, '_, D>,
     ) {
         match (before, after) {
             (None, None) => {}

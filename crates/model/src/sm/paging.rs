@@ -6,7 +6,6 @@ use crate::message::Message;
 use crate::module::context::SmContext;
 use crate::observe::stall::Stall;
 use crate::observe::value_probe::Contents;
-use tombolo_protocol::Protocol;
 use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_types::stream::{Accesses, Op, PackedOrder};
 use tombolo_types::{Line, Page, Ps, Scope, Semantics};
@@ -15,12 +14,12 @@ impl<D: Contents> Sm<D> {
     /// True if the next access by a warp's instruction `op` faults: access number `issued` in `accesses`. The warp is
     /// resumed when the page is mapped. Each missing page in the instruction is reported to the driver once, after its
     /// walk found no mapping.
-    pub(super) fn faults<C: Protocol>(
+    pub(super) fn faults(
         &mut self,
         slot: usize,
         (accesses, issued): (Accesses, u8),
         op: Op,
-        here: &mut SmContext<'_, '_, C, D>,
+        here: &mut SmContext<'_, '_, D>,
     ) -> bool {
         let wanted = wanted(op);
         let (map, rules) = (&here.config.map, here.config.paging);
@@ -43,14 +42,14 @@ impl<D: Contents> Sm<D> {
         self.cta(slot).stream.accesses[accesses.range()][usize::from(index)].line
     }
 
-    fn report_fault<C: Protocol>(&self, page: Page, wanted: AttemptedAccess, here: &mut SmContext<'_, '_, C, D>) {
+    fn report_fault(&self, page: Page, wanted: AttemptedAccess, here: &mut SmContext<'_, '_, D>) {
         let at = here.out.now() + crate::convert::to_l2_tlb(&here.config.machine);
         let bank = here.config.layout.slice(self.module, here.config.tlb_bank(page));
         here.out.send(at, self.id, bank, Message::Walk { page, wanted });
     }
 
     /// Resumes a warp after its page has been mapped for this module.
-    pub(crate) fn page_mapped<C: Protocol>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn page_mapped(&mut self, warp: u8, here: &mut SmContext<'_, '_, D>) {
         self.resume(usize::from(warp), Stall::Page.into(), here);
     }
 
@@ -61,7 +60,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Ends a miss on a line whose page can move; notifies the controller when the page has no misses left.
-    pub(super) fn miss_ends<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) {
+    pub(super) fn miss_ends(&mut self, line: Line, here: &mut SmContext<'_, '_, D>) {
         let page = here.config.map.page(line);
         if here.shared.pages.load_ends(page) {
             let controller = here.config.layout.controller(here.config.module);

@@ -9,20 +9,14 @@ use crate::module::context::SmContext;
 use crate::observe::stall::Stall;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use tombolo_protocol::front::{self, Stage, ThreadOperation};
-use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Protocol, l1};
+use tombolo_protocol::l1;
 use tombolo_types::stream::{AtomicResult, Op};
 use tombolo_types::{Order, Ps, Scope};
 
 impl<D: Contents> Sm<D> {
     /// Runs the current instruction `op` until it completes or blocks.
     #[inline]
-    pub(super) fn memory_instruction<C: Protocol>(
-        &mut self,
-        slot: usize,
-        op: Op,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) -> Progress {
+    pub(super) fn memory_instruction(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, D>) -> Progress {
         let (operation, order) = describe(op);
         if front::only_issues(operation, order) {
             return self.access(slot, op, order.scope, here);
@@ -32,9 +26,9 @@ impl<D: Contents> Sm<D> {
 
     /// Runs an instruction's remaining stages until it completes or blocks.
     #[inline(never)]
-    fn run_stages<C: Protocol>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
+    fn run_stages(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, D>) -> Progress {
         let (operation, order) = describe(op);
-        let stages = front::stages(&here.config.protocol, operation, order);
+        let stages = front::stages(&here.config.sm_rules, operation, order);
         while let Some(stage) = stages.get(usize::from(self.warps[slot].stage)) {
             if self.stage(slot, op, stage, here) == Progress::Blocked {
                 return Progress::Blocked;
@@ -45,13 +39,7 @@ impl<D: Contents> Sm<D> {
         Progress::Done
     }
 
-    fn stage<C: Protocol>(
-        &mut self,
-        slot: usize,
-        op: Op,
-        stage: Stage,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) -> Progress {
+    fn stage(&mut self, slot: usize, op: Op, stage: Stage, here: &mut SmContext<'_, '_, D>) -> Progress {
         match stage {
             Stage::AwaitLoads => {
                 if self.warps[slot].pending == 0 {
@@ -70,7 +58,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    fn await_result<C: Protocol>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
+    fn await_result(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, D>) -> Progress {
         let warp = &self.warps[slot];
         let result = warp.current_slot();
         let polls = matches!(op, Op::WaitUntil { .. });
@@ -90,7 +78,7 @@ impl<D: Contents> Sm<D> {
             self.warps[slot].forget_latest_result();
             if !self.warps[slot].flag_seen {
                 // The poll failed: return to the access stage.
-                if l1::failed_poll_invalidates(&here.config.protocol, describe(op).1) {
+                if l1::failed_poll_invalidates(&here.config.sm_rules, describe(op).1) {
                     self.invalidate_l1();
                 }
                 self.warps[slot].stage -= 1;
@@ -103,7 +91,7 @@ impl<D: Contents> Sm<D> {
         Progress::Done
     }
 
-    fn release<C: Protocol>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
+    fn release(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, D>) -> Progress {
         if std::mem::take(&mut self.warps[slot].synced) {
             here.config.probe.released(here.config.warp_slot(self.sm, slot), scope);
             return Progress::Done;
@@ -114,13 +102,13 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Notifies `drainer` when all stores posted so far by this SM have been acknowledged.
-    pub(crate) fn drain<C: Protocol>(&mut self, drainer: Drainer, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn drain(&mut self, drainer: Drainer, here: &mut SmContext<'_, '_, D>) {
         self.posted.drain(drainer);
         self.finish_drains(here);
     }
 
     /// Notifies every drainer whose drain has completed.
-    pub(super) fn finish_drains<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+    pub(super) fn finish_drains(&mut self, here: &mut SmContext<'_, '_, D>) {
         while let Some(drainer) = self.posted.pop_drained() {
             let controller = here.config.layout.controller(here.config.module);
             let (now, controller_latency) = (here.out.now(), crate::convert::to_controller(&here.config.machine));
@@ -137,22 +125,22 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Continues a release whose earlier stores have all been acknowledged: runs the release plan.
-    pub(crate) fn drained<C: Protocol>(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
+    pub(crate) fn drained(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, D>) {
         let slot = usize::from(warp);
-        if here.config.protocol.release(Sync::Thread(scope)).is_empty() {
+        if here.config.sm_rules.release_ends_in_sm(scope) {
             self.synced(warp, here.out);
         } else {
             self.ask(slot, SyncKind::Release, scope, here);
         }
     }
 
-    fn acquire<C: Protocol>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
+    fn acquire(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, D>) -> Progress {
         let done = std::mem::take(&mut self.warps[slot].synced);
-        if !done && !here.config.protocol.acquire(Sync::Thread(scope)).is_empty() {
+        if !done && !here.config.sm_rules.acquire_ends_in_sm(scope) {
             self.ask(slot, SyncKind::Acquire, scope, here);
             return Progress::Blocked;
         }
-        if l1::acquire_invalidates(&here.config.protocol, scope) {
+        if l1::acquire_invalidates(&here.config.sm_rules, scope) {
             self.invalidate_l1();
         }
         here.config.probe.acquired(here.config.warp_slot(self.sm, slot), scope);
@@ -160,7 +148,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Requests an acquire or release plan from the controller, on behalf of a warp.
-    fn ask<C: Protocol>(&mut self, slot: usize, kind: SyncKind, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
+    fn ask(&mut self, slot: usize, kind: SyncKind, scope: Scope, here: &mut SmContext<'_, '_, D>) {
         self.block(slot, WaitReason::Sync);
         self.warps[slot].stall = match kind {
             SyncKind::Acquire => Stall::Acquire,

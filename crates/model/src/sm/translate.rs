@@ -11,7 +11,6 @@ use crate::message::{LineRequest, Message};
 use crate::module::context::SmContext;
 use crate::observe::stall::Stall;
 use crate::observe::value_probe::Contents;
-use tombolo_protocol::Protocol;
 use tombolo_types::{Line, Page, Ps};
 
 /// Page with a translation request in flight.
@@ -68,7 +67,7 @@ impl Translation {
 impl<D: Contents> Sm<D> {
     /// Translates a line's page: a TLB lookup, followed by a request to the L2 TLB on a miss.
     #[inline]
-    pub(super) fn translate<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) -> Translation {
+    pub(super) fn translate(&mut self, line: Line, here: &mut SmContext<'_, '_, D>) -> Translation {
         let now = here.out.now();
         let page = self.page(line);
         match self.tlb.lookup(now, page) {
@@ -92,7 +91,7 @@ impl<D: Contents> Sm<D> {
 
     /// Requests a translation from the page's L2 TLB bank.
     #[cold]
-    fn ask_l2_tlb<C: Protocol>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) -> Translation {
+    fn ask_l2_tlb(&mut self, page: Page, here: &mut SmContext<'_, '_, D>) -> Translation {
         let (now, machine) = (here.out.now(), &here.config.machine);
         self.stats.tlb_misses += 1;
         let asked = self.pending_reply(page);
@@ -111,12 +110,12 @@ impl<D: Contents> Sm<D> {
     /// Sends a request to its slice, or holds the request until its translation arrives. `since`: the issue time, for a
     /// read. `warp`: the warp whose stall time includes the wait.
     #[inline]
-    pub(super) fn send_translated<C: Protocol>(
+    pub(super) fn send_translated(
         &mut self,
         body: LineRequest<D>,
         (departs, translation): (DepartureTimes, Translation),
         (since, warp): (Option<Ps>, Option<usize>),
-        here: &mut SmContext<'_, '_, C, D>,
+        here: &mut SmContext<'_, '_, D>,
     ) {
         match translation {
             Translation::At(_) => self.send(body, departs.reaches(), here),
@@ -138,11 +137,7 @@ impl<D: Contents> Sm<D> {
 
     /// Handles an L2 TLB reply: the translation for `page` is available at `ready`. `walked`: set after a page walk.
     /// Releases all accesses waiting for the page.
-    pub(crate) fn translated<C: Protocol>(
-        &mut self,
-        (page, ready, walked): (Page, Ps, bool),
-        here: &mut SmContext<'_, '_, C, D>,
-    ) {
+    pub(crate) fn translated(&mut self, (page, ready, walked): (Page, Ps, bool), here: &mut SmContext<'_, '_, D>) {
         self.stats.tlb_walks += u64::from(walked);
         self.tlb.set_ready(page, ready);
         let place = self.awaited.iter().position(|awaited| awaited.page == page);
@@ -180,11 +175,7 @@ impl<D: Contents> Sm<D> {
     /// Completion time of an L1 hit issued at `since`: the data banks deliver the bytes at `read`, and the address is
     /// translated at `translated`.
     #[inline]
-    pub(super) fn hit_at<C: Protocol>(
-        &self,
-        (since, read, translated): (Ps, Ps, Ps),
-        here: &mut SmContext<'_, '_, C, D>,
-    ) -> Ps {
+    pub(super) fn hit_at(&self, (since, read, translated): (Ps, Ps, Ps), here: &mut SmContext<'_, '_, D>) -> Ps {
         let at = read.max(translated) + here.config.machine.l1.hit_latency;
         if here.config.follows_loads() {
             let tlb = translated.saturating_sub(read);

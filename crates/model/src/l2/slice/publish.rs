@@ -251,7 +251,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     }
 }
 
-impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
+impl<D: Contents> UncoreContext<'_, '_, D> {
     /// Adds a store to the write queue. A queue at its watermark drains while sending is possible.
     fn add_to_queue(&mut self, line: Line, request: &Request<D>) {
         let (Some(publisher), Request::Write { mask, data, .. }) = (&mut self.uncore.publisher, *request) else {
