@@ -201,7 +201,7 @@ impl ExperimentPlan {
             let mut designs: Vec<_> = self.designs.iter().map(|named| named.description.clone()).collect();
             tombolo_design::apply(settings, &mut machine, &mut designs)?;
             let machine = machine.check()?.scaled(scale)?;
-            Ok((Arc::new(machine), Arc::new(designs.swap_remove(at.1).check()?)))
+            Ok((Arc::new(machine).into(), Arc::new(designs.swap_remove(at.1).check()?).into()))
         };
         self.systems.get_or_build(at, settings, scale, build)
     }

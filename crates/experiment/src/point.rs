@@ -3,8 +3,8 @@
 use crate::error::PointError;
 use crate::point_result::Pass;
 use crate::workload::{Target, WorkloadChoice, executable_hash};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 use std::fmt;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
@@ -24,16 +24,16 @@ impl fmt::Display for Key {
 }
 
 /// Everything that decides a result. Names and descriptions of machine and design are excluded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Identity {
     /// Equal to [`MODEL_VERSION`].
     pub model: String,
     /// Pass over the point.
     pub pass: Pass,
     /// The scaled machine, with every value resolved.
-    pub machine: Value,
+    pub machine: ConfigJson,
     /// The design, with every value resolved.
-    pub design: Value,
+    pub design: ConfigJson,
     /// Workload name.
     pub workload: String,
     /// All parameters in order, explicit or default; a file is represented by a hash over its contents.
@@ -60,6 +60,52 @@ impl Identity {
     }
 }
 
+/// JSON of a machine or a design without `name` and `description`: all that decides results. Copies share the JSON.
+#[derive(Clone, Debug)]
+pub struct ConfigJson(Arc<RawValue>);
+
+impl ConfigJson {
+    fn of(described: &impl Serialize) -> ConfigJson {
+        let mut value = serde_json::to_value(described).expect("its keys are strings");
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|key, _| key != "name" && key != "description");
+        }
+        ConfigJson(serde_json::value::to_raw_value(&value).expect("its keys are strings").into())
+    }
+}
+
+impl Serialize for ConfigJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ConfigJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ConfigJson, D::Error> {
+        Ok(ConfigJson(Box::<RawValue>::deserialize(deserializer)?.into()))
+    }
+}
+
+/// A checked machine or design, with its JSON: points of one system share both.
+#[derive(Debug)]
+pub struct SharedConfig<T> {
+    /// The machine or the design.
+    pub value: Arc<T>,
+    resolved: ConfigJson,
+}
+
+impl<T> Clone for SharedConfig<T> {
+    fn clone(&self) -> SharedConfig<T> {
+        SharedConfig { value: Arc::clone(&self.value), resolved: self.resolved.clone() }
+    }
+}
+
+impl<T: Serialize> From<Arc<T>> for SharedConfig<T> {
+    fn from(value: Arc<T>) -> SharedConfig<T> {
+        SharedConfig { resolved: ConfigJson::of(&*value), value }
+    }
+}
+
 /// A machine, a design and a workload.
 #[derive(Clone)]
 pub struct Point {
@@ -83,12 +129,14 @@ impl Point {
     /// # Errors
     /// Returns an error if the workload does not accept its parameters, or if a parameter names an unreadable file.
     pub fn new(
-        machine: Arc<MachineConfig>,
-        design: Arc<DesignConfig>,
+        machine: impl Into<SharedConfig<MachineConfig>>,
+        design: impl Into<SharedConfig<DesignConfig>>,
         workload: Arc<WorkloadChoice>,
         pass: Pass,
         settings: Vec<String>,
     ) -> Result<Point, PointError> {
+        let SharedConfig { value: machine, resolved: machine_values } = machine.into();
+        let SharedConfig { value: design, resolved: design_values } = design.into();
         let mut parameters = workload.parameters()?;
         // A registered protocol may change without a change of its name: the executable identifies the protocol.
         if design.coherence.is_registered() {
@@ -97,8 +145,8 @@ impl Point {
         let identity = Identity {
             model: MODEL_VERSION.to_owned(),
             pass,
-            machine: nameless(&*machine),
-            design: nameless(&*design),
+            machine: machine_values,
+            design: design_values,
             workload: workload.name().to_owned(),
             parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             scale: machine.scale.to_string(),
@@ -173,15 +221,6 @@ impl Point {
         }
         label
     }
-}
-
-/// Serialises a description without the fields that do not affect results.
-fn nameless(described: &impl Serialize) -> Value {
-    let mut value = serde_json::to_value(described).expect("its keys are strings");
-    if let Some(fields) = value.as_object_mut() {
-        fields.retain(|key, _| key != "name" && key != "description");
-    }
-    value
 }
 
 #[cfg(test)]

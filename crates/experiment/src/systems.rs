@@ -2,13 +2,14 @@
 //! system.
 
 use crate::error::PointError;
+use crate::point::SharedConfig;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use tombolo_design::DesignConfig;
 use tombolo_machine::{MachineConfig, MachineScale};
 
 /// A scaled machine, and a design.
-pub(crate) type System = (Arc<MachineConfig>, Arc<DesignConfig>);
+pub(crate) type System = (SharedConfig<MachineConfig>, SharedConfig<DesignConfig>);
 
 /// Plan indices of a machine and a design, the settings, and the scale.
 type Key = ((usize, usize), Vec<String>, String);
