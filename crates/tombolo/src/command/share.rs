@@ -9,6 +9,7 @@ use crate::sharing::advice::advice;
 use crate::sharing::break_even::{BreakEven, SPAN, search};
 use crate::sharing::exchange::{ExchangeRow, exchange_rows};
 use crate::sharing::host::host_rows;
+use crate::sharing::overlap::OverlappedCopies;
 use crate::sharing::policies::{PLAIN, SharingPolicy};
 use crate::sharing::policy_runs::{PolicyRun, PolicyRuns};
 use crate::sharing::report::{BreakEvenRow, Cost, RankedPolicy, SharingReport, SingleGpuRun, ranking};
@@ -81,6 +82,9 @@ impl Arguments {
         let break_even = self.break_even(&field, &best, &source, (threads, &progress), &mut notes)?;
         let (advice, exchange) = advice_and_exchanges(&field, &source, best[0])?;
         drop(progress);
+        let without_copies = ranking.iter().find(|policy| policy.bound && policy.time_s > 0.0);
+        let overlapped =
+            without_copies.map(|policy| OverlappedCopies::new(&field.machine, &exchange, policy.time_s, alone.time_s));
         let shared = SharingReport {
             tombolo: env!("CARGO_PKG_VERSION"),
             machine: field.machine.name.clone(),
@@ -92,6 +96,7 @@ impl Arguments {
             ranking,
             break_even,
             advice,
+            overlapped,
             exchange,
             on_host,
             notes,

@@ -2,6 +2,7 @@
 
 use super::exchange::{ExchangeRow, exchange_text};
 use super::host::{HostRow, host_text};
+use super::overlap::OverlappedCopies;
 use super::policy_runs::PolicyRun;
 use crate::table::{Cell, Look, Table, bytes, seconds};
 use serde::Serialize;
@@ -88,6 +89,8 @@ pub(crate) struct SharingReport {
     pub(crate) break_even: Option<BreakEvenRow>,
     /// Advice: a sentence per array, with each call on a separate line.
     pub(crate) advice: Vec<String>,
+    /// Estimate with copies that overlap kernels; null if `infinite-bandwidth` did not run.
+    pub(crate) overlapped: Option<OverlappedCopies>,
     /// Required exchanges between GPUs, by array and pair.
     pub(crate) exchange: Vec<ExchangeRow>,
     /// Costs of host-memory policies, fastest first; absent for machines without a host.
@@ -164,6 +167,7 @@ impl SharingReport {
             text.push_str(&format!("{a} and {b} take as long at gpu_link.rate={rate}\n"));
         }
         text.push_str(&exchange_text(&self.exchange, *gpus, colours));
+        text.extend(self.overlapped.iter().map(OverlappedCopies::text));
         text.push_str(&host_text(&self.on_host, colours));
         text.push('\n');
         if let Some(best) = self.ranking.iter().find(|policy| !policy.bound) {

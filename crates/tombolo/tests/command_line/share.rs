@@ -45,6 +45,14 @@ fn ways_are_ranked_over_one_gpu_of_the_machine() {
     let speedup = plain["speedup"].as_f64().expect("a number");
     assert!((speedup - alone / plain["time_s"].as_f64().expect("a time")).abs() < 1e-12);
     assert!(document["advice"].as_array().is_some_and(|advice| !advice.is_empty()));
+    let overlapped = &document["overlapped"];
+    assert_eq!(overlapped["kernels_s"], row(&document, "infinite-bandwidth")["time_s"]);
+    let sent = |reader: u64| {
+        let rows = document["exchange"].as_array().expect("a list").iter().filter(|row| row["reader"] == reader);
+        rows.map(|row| row["bytes"].as_u64().expect("a number")).sum::<u64>()
+    };
+    // Inner GPUs have two neighbours, and the stencil's exchange is symmetric.
+    assert_eq!(overlapped["exchange_bytes"], (0..4).map(sent).max().expect("GPUs"));
 }
 
 #[test]
@@ -83,6 +91,7 @@ fn a_way_that_the_machine_cannot_carry_is_left_out_with_the_reason() {
     };
     assert!(left_out("memcpy") && left_out("unified-memory"), "{notes:?}");
     assert!(row(&document, PLAIN)["time_s"].is_number());
+    assert!(document["overlapped"].is_null(), "infinite-bandwidth is left out too");
     assert_eq!(document["set"], serde_json::json!(["design.elision=cpelide"]));
 }
 
