@@ -192,7 +192,7 @@ fn warmers(setup: &Setup, aim: RunFocus, dice: &mut Dice) -> Vec<Noise> {
         return Vec::new();
     }
     let kernel = dice.below(setup.lead + 1);
-    let scope = dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
+    let scope = dice.pick(&Scope::ALL);
     let order = if dice.percent(50) { Order::WEAK } else { Order::relaxed(scope) };
     let (times, pause) = (dice.pick(&[1, 1, 4, 16]), logarithmic(dice, 1, 10) as u32);
     let once = |address: &Address| [NoiseOp::Load(address.line, Mask::ALL, order), NoiseOp::Delay(pause)];

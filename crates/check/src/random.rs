@@ -245,7 +245,7 @@ impl ProgramDraft<'_> {
     /// The least scope that contains all threads, or occasionally a random scope.
     fn common_scope(&mut self) -> Scope {
         if self.dice.percent(15) {
-            return self.dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
+            return self.dice.pick(&Scope::ALL);
         }
         let first = self.program.threads[0].placement;
         let holds = |scope| self.program.threads.iter().all(|thread| first.reaches(scope, thread.placement));
@@ -294,7 +294,7 @@ impl ProgramDraft<'_> {
     }
 
     fn drawn_scope(&mut self) -> Scope {
-        if self.dice.percent(70) { self.scope } else { self.dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]) }
+        if self.dice.percent(70) { self.scope } else { self.dice.pick(&Scope::ALL) }
     }
 
     /// Weak, relaxed, or `synchronising` (acquire or release).

@@ -179,7 +179,7 @@ mod tests {
     fn an_operation_that_only_issues_has_one_stage() {
         use Semantics::{Acquire, AcquireRelease, Relaxed, Release, SequentiallyConsistent, Weak};
         for semantics in [Weak, Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent] {
-            for scope in [Scope::Cta, Scope::Gpu, Scope::Sys] {
+            for scope in Scope::ALL {
                 use ThreadOperation::{Atomic, Barrier, Fence, Load, Reduction, Store, Wait};
                 for operation in [Load, Store, Atomic, Reduction, Fence, Wait, Barrier] {
                     let order = Order { semantics, scope };

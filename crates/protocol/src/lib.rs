@@ -20,8 +20,8 @@
 //!   [`catalogue`]: all protocols by name.
 //! - [`host`]: host duties around a step: parking, serving, filling, bulk invalidation, write-backs. [`drain`]:
 //!   operations awaited by a release, and their successors after forwarding.
-//! - [`l1`]: the write-through L1 used under all protocols. [`sm_rules`]: a protocol's rules for L1s and threads. [`front`]: events a thread waits for. [`plan`]: phases
-//!   of an acquire or a release beyond the SM. [`boundary`]: ordered phases between two kernels.
+//! - [`l1`]: the write-through L1 used under all protocols. [`front`]: events a thread waits for. [`sm_rules`]: a protocol's
+//!   rules for both. [`plan`]: phases of an acquire or a release beyond the SM. [`boundary`]: ordered phases between two kernels.
 //! - [`elision`]: selection of the modules that take part in a boundary, decided by a table of kernel footprints.
 //! - [`paging`]: pages that migrate between memories, with the steps that precede a change of home.
 //!   [`publication`]: pages replicated at each subscriber, with stores sent to every replica.

@@ -1,5 +1,5 @@
-//! The rules of a protocol that its SMs follow. [`SmRules`] holds them as values, so that one copy of the SM's code serves all
-//! protocols.
+//! Rules of a protocol for SMs. [`SmRules`] holds these rules as values: the SM's code does not depend on the protocol's type,
+//! and is compiled once for all protocols.
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::Protocol;
@@ -7,7 +7,7 @@ use crate::options::ProtocolOptions;
 use crate::plan::Sync;
 use tombolo_types::Scope;
 
-/// Rules that decide what an L1 and its threads do. Every [`Protocol`] has them, and [`SmRules`] are those of one.
+/// Rules for an L1 and the threads above the L1. Implemented by every [`Protocol`] and by [`SmRules`].
 pub trait L1Protocol {
     /// The chosen options.
     fn options(&self) -> &ProtocolOptions;
@@ -40,13 +40,10 @@ pub struct SmRules {
     options: ProtocolOptions,
     broken_rule: Option<BrokenRule>,
     /// By scope: true if a release has no phase beyond the SM.
-    releases_end: [bool; SCOPES.len()],
+    releases_end: [bool; Scope::ALL.len()],
     /// By scope: true if an acquire has no phase beyond the L1.
-    acquires_end: [bool; SCOPES.len()],
+    acquires_end: [bool; Scope::ALL.len()],
 }
-
-/// All scopes, in order.
-const SCOPES: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
 
 impl SmRules {
     /// Rules of `protocol`.
@@ -54,8 +51,8 @@ impl SmRules {
         SmRules {
             options: *protocol.options(),
             broken_rule: protocol.broken_rule(),
-            releases_end: SCOPES.map(|scope| protocol.release(Sync::Thread(scope)).is_empty()),
-            acquires_end: SCOPES.map(|scope| protocol.acquire(Sync::Thread(scope)).is_empty()),
+            releases_end: Scope::ALL.map(|scope| protocol.release(Sync::Thread(scope)).is_empty()),
+            acquires_end: Scope::ALL.map(|scope| protocol.acquire(Sync::Thread(scope)).is_empty()),
         }
     }
 
@@ -91,16 +88,16 @@ mod tests {
     use crate::software_flat::SoftwareFlat;
 
     fn ends(rules: SmRules) -> [(bool, bool); 3] {
-        SCOPES.map(|scope| (rules.release_ends_in_sm(scope), rules.acquire_ends_in_sm(scope)))
+        Scope::ALL.map(|scope| (rules.release_ends_in_sm(scope), rules.acquire_ends_in_sm(scope)))
     }
 
     #[test]
     fn plans_are_those_of_the_protocol() {
         let options = ProtocolOptions::default();
-        assert!(SCOPES.into_iter().enumerate().all(|(index, scope)| scope as usize == index));
+        assert!(Scope::ALL.into_iter().enumerate().all(|(index, scope)| scope as usize == index));
         let (software, hmg) =
             (SmRules::of(&SoftwareFlat::<true>::new(options)), SmRules::of(&Hmg::<true>::new(options)));
-        // Software coherence drops remote lines of the L2 when it acquires beyond the CTA; HMG's directories spare it that.
+        // Under software coherence an acquire beyond the CTA drops remote lines of the L2; under HMG directories invalidate lines.
         assert_eq!(ends(software).map(|(_, acquire)| acquire), [true, false, false]);
         assert_eq!(ends(hmg), [(true, true), (false, true), (false, true)]);
     }

@@ -14,6 +14,11 @@ pub enum Scope {
     Sys,
 }
 
+impl Scope {
+    /// All scopes, from the narrowest to the widest: a scope's number is its index.
+    pub const ALL: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
+}
+
 /// Ordering effect of an access or a fence. Source: PTX ISA, memory consistency model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Semantics {

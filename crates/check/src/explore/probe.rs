@@ -30,7 +30,6 @@ use tombolo_protocol::{
 };
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
-const SCOPES: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
 /// Each location on a line with two locations, and both together.
 const MASKS: [Mask; 3] = [Mask(1), Mask(2), Mask(3)];
 
@@ -193,7 +192,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
 }
 
 fn masks_and_scopes() -> impl Iterator<Item = (Mask, Scope)> {
-    MASKS.into_iter().flat_map(|mask| SCOPES.map(|scope| (mask, scope)))
+    MASKS.into_iter().flat_map(|mask| Scope::ALL.map(|scope| (mask, scope)))
 }
 
 /// No miss; misses with each scope, whole or partial, fresh or stale.

@@ -243,7 +243,7 @@ fn only_a_client_without_the_block_requests_all_of_it() {
 
 /// For a client in S: true if the request asks for exclusive access, for scopes `.cta`, `.gpu` and `.sys`.
 fn asks_alone(request: impl Fn(Scope) -> BlockRequest<TestBytes>) -> [bool; 3] {
-    [Scope::Cta, Scope::Gpu, Scope::Sys].map(|scope| {
+    Scope::ALL.map(|scope| {
         let mut block = block(ClientState::S, ByteLocation::InMemory);
         !step(&mut block, BlockEvent::Request(request(scope)), true).sent.is_empty()
     })
