@@ -86,23 +86,24 @@ impl<'de> Deserialize<'de> for ConfigJson {
     }
 }
 
-/// A checked machine or design, with its JSON: points of one system share both.
+/// A checked machine or design with the JSON of its values. Points with the same machine share the machine and the JSON;
+/// likewise for designs.
 #[derive(Debug)]
 pub struct SharedConfig<T> {
     /// The machine or the design.
     pub value: Arc<T>,
-    resolved: ConfigJson,
+    json: ConfigJson,
 }
 
 impl<T> Clone for SharedConfig<T> {
     fn clone(&self) -> SharedConfig<T> {
-        SharedConfig { value: Arc::clone(&self.value), resolved: self.resolved.clone() }
+        SharedConfig { value: Arc::clone(&self.value), json: self.json.clone() }
     }
 }
 
 impl<T: Serialize> From<Arc<T>> for SharedConfig<T> {
     fn from(value: Arc<T>) -> SharedConfig<T> {
-        SharedConfig { resolved: ConfigJson::of(&*value), value }
+        SharedConfig { json: ConfigJson::of(&*value), value }
     }
 }
 
@@ -135,8 +136,8 @@ impl Point {
         pass: Pass,
         settings: Vec<String>,
     ) -> Result<Point, PointError> {
-        let SharedConfig { value: machine, resolved: machine_values } = machine.into();
-        let SharedConfig { value: design, resolved: design_values } = design.into();
+        let SharedConfig { value: machine, json: machine_json } = machine.into();
+        let SharedConfig { value: design, json: design_json } = design.into();
         let mut parameters = workload.parameters()?;
         // A registered protocol may change without a change of its name: the executable identifies the protocol.
         if design.coherence.is_registered() {
@@ -145,8 +146,8 @@ impl Point {
         let identity = Identity {
             model: MODEL_VERSION.to_owned(),
             pass,
-            machine: machine_values,
-            design: design_values,
+            machine: machine_json,
+            design: design_json,
             workload: workload.name().to_owned(),
             parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             scale: machine.scale.to_string(),

@@ -78,7 +78,7 @@ fn slowest_link(machine: &MachineConfig, rows: &[ExchangeRow]) -> (f64, u64) {
         seconds_at(if uplink { machine.fabric.uplink_rate } else { machine.gpu_link.rate }, bytes)
     };
     let times = links.into_iter().map(|(link, bytes)| (time(link, bytes), bytes));
-    times.max_by(|one, other| one.partial_cmp(other).expect("times are numbers")).unwrap_or_default()
+    times.max_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1))).unwrap_or_default()
 }
 
 fn seconds_at(rate: Rate, bytes: u64) -> f64 {
