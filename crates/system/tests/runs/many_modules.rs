@@ -156,9 +156,9 @@ fn dgx(gpus: u64) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// A stencil with four rows of `columns` points a GPU.
-fn workload(name: &str, machine: &MachineConfig, (columns, gpus): (u64, u64)) -> Arc<dyn Program> {
-    let given = [("columns", columns), ("rows", 4 * gpus + 2), ("iterations", 2)];
+/// A stencil of `columns` points a row, with `rows` interior rows.
+fn workload(name: &str, machine: &MachineConfig, (columns, rows): (u64, u64)) -> Arc<dyn Program> {
+    let given = [("columns", columns), ("rows", rows + 2), ("iterations", 2)];
     let given = given.map(|(key, value): (&str, u64)| (key.to_owned(), value.to_string()));
     let workload = find(name).expect("a workload that ships");
     let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{error}"));
@@ -170,19 +170,21 @@ fn workload(name: &str, machine: &MachineConfig, (columns, gpus): (u64, u64)) ->
 #[test]
 #[ignore = "deep: every design, several minutes of a core"]
 fn stencils_run_on_33_65_and_72_modules_under_every_design_that_accepts_them() {
-    stencils_run_on(&[33, 65, 72]);
+    stencils_run_on(&[33, 65, 72], (512, 4));
 }
 
 #[test]
 #[ignore = "deep: every design; memory that moves, is copied or is published among all takes longest"]
 fn stencils_run_on_144_modules_under_every_design_that_accepts_them() {
-    stencils_run_on(&[144]);
+    stencils_run_on(&[144], (256, 2));
 }
 
-fn stencils_run_on(numbers: &[u64]) {
+/// Runs stencils of `columns` points a row and `rows` interior rows a GPU. A design that copies what was written to
+/// every other GPU moves lines as the square of the number of GPUs.
+fn stencils_run_on(numbers: &[u64], (columns, rows): (u64, u64)) {
     for &gpus in numbers {
         let machine = dgx(gpus);
-        let programs = ["jacobi", "stencil2d"].map(|name| workload(name, &machine, (512, gpus)));
+        let programs = ["jacobi", "stencil2d"].map(|name| workload(name, &machine, (columns, rows * gpus)));
         for design in designs().filter(|design| design.build(&machine).is_ok()) {
             for program in &programs {
                 simulate(&machine, &design, Arc::clone(program));
@@ -194,7 +196,7 @@ fn stencils_run_on(numbers: &[u64]) {
 #[test]
 fn a_host_whose_loads_are_answered_in_parts_goes_on() {
     let machine = dgx(2);
-    let program = workload("jacobi", &machine, (2048, 16));
+    let program = workload("jacobi", &machine, (2048, 64));
     let record = simulate(&machine, &design("unified-memory-host", &[]), program);
     assert!(record.paging.expect("pages move").pins > 0, "the host loads from afar what GPUs have stored in part");
 }
