@@ -38,6 +38,16 @@ pub struct CoherentHost<'a> {
     pub link: &'a HostLinkConfig,
 }
 
+choice! {
+    /// Order of the host program's accesses between two kernels.
+    pub enum HostOrder {
+        /// In order of address; a line that is read and written is read first.
+        Address = "address",
+        /// All reads, then all writes, each in order of address.
+        ReadsFirst = "reads-first",
+    }
+}
+
 section! {
     /// The host's CPU: a single core with in-order issue, which proceeds while it has outstanding misses left.
     pub struct CpuConfig {
@@ -48,6 +58,8 @@ section! {
         outstanding: u32 = 10,
         /// Minimum cycles of `clock` from a line access in a stream to the next.
         issue_cycles: Fraction,
+        /// Order of the host program's accesses. Source of the default: assumed, a walk over the arrays in memory.
+        order: HostOrder = HostOrder::Address,
     }
 }
 

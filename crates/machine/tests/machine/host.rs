@@ -86,7 +86,7 @@ fn an_absent_section_is_in_no_record() {
         values.iter().filter(|value| ["cpu", "stack", "host_link"].contains(&value.section)).count()
     };
     assert_eq!(resolved(&described(&[])), 0);
-    assert_eq!(resolved(&described(&[CPU, LLC, MEMORY, DIRECTORY, LINK, STACK])), 3 + 5 + 8);
+    assert_eq!(resolved(&described(&[CPU, LLC, MEMORY, DIRECTORY, LINK, STACK])), 4 + 5 + 8);
 }
 
 #[test]

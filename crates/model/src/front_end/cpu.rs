@@ -16,7 +16,7 @@ use crate::observe::value_probe::{Contents, ValueProbe, WarpSlot};
 use crate::sm::kernel_slot::KernelSlot;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tombolo_machine::coherent_host::CpuConfig;
+use tombolo_machine::coherent_host::{CpuConfig, HostOrder};
 use tombolo_protocol::Request;
 use tombolo_protocol::front::ON_HOST;
 use tombolo_protocol::paging::AttemptedAccess;
@@ -74,6 +74,7 @@ pub struct Cpu {
     core: WarpSlot,
     program: Arc<dyn Program>,
     line: LineSize,
+    order: HostOrder,
     running: Option<RunningWork>,
     most: u32,
     outstanding: u32,
@@ -103,6 +104,7 @@ impl Cpu {
             id,
             core,
             line: program.line_size(),
+            order: config.order,
             program,
             running: None,
             most: config.outstanding,
@@ -155,7 +157,11 @@ impl Cpu {
 
     fn begin<D: Contents>(&mut self, slot: KernelSlot, work: HostWork, here: &mut SmContext<'_, '_, D>) {
         let start = here.out.now();
-        let left: VecDeque<HostAccess> = work.phase(&*self.program).accesses(self.line).collect();
+        let mut accesses: Vec<HostAccess> = work.phase(&*self.program).accesses(self.line).collect();
+        if self.order == HostOrder::ReadsFirst {
+            accesses.sort_by_key(|access| access.kind);
+        }
+        let left = VecDeque::from(accesses);
         let run = HostRun { work, start, first_load: None, end: start, accesses: left.len() as u64 };
         assert!(self.running.is_none(), "the host program does one thing at a time");
         self.running = Some(RunningWork { slot, run, left });

@@ -339,6 +339,19 @@ fn the_first_value_is_the_first_that_the_host_loads_behind_the_last_cta() {
 }
 
 #[test]
+fn a_host_that_reads_first_has_its_first_value_before_it_writes() {
+    let first_value = |order: &str| {
+        let (setup, none) = (0..4 * PAGE, 0..0);
+        let program = program(vec![kernel(own, nothing)], &[("data", setup.clone())], &[], (setup.clone(), none));
+        let results = HostPhase { reads: bytes(3 * PAGE..4 * PAGE), writes: bytes(0..3 * PAGE) };
+        let program = program.with_host_phases(HostPhase { reads: Vec::new(), writes: bytes(setup) }, results);
+        let order = format!("cpu.order={order}");
+        phases(&simulate(&machine(&[&order]), &memcpy(&[]), &program)).first_value_s.expect("values are read")
+    };
+    assert!(first_value("reads-first") < first_value("address"));
+}
+
+#[test]
 fn arrays_that_gpu_memory_has_no_room_for_are_refused() {
     let machine = machine(&["dram.bytes=256KiB"]);
     let refusal = |pages: u64, design: DesignConfig| {
