@@ -38,5 +38,5 @@ pub mod trial;
 pub mod values;
 
 pub use report::{FailingRun, SkippedTests, TimedReport, TimedTest, TimedVerdict};
-pub use series::{Attack, ProgressObserver, Target, attack, catch, shipped};
+pub use series::{Attack, ProgressObserver, Target, at_boundaries, attack, attack_shipped, catch, shipped};
 pub use values::register;

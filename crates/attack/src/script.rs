@@ -34,15 +34,19 @@ pub(crate) struct Script {
 /// Converts the threads of a program.
 ///
 /// # Errors
-/// Names the construct that a stream cannot express: host threads concurrent with a kernel, branches, and several
-/// barrier ids.
+/// Names the construct that a stream cannot express: host threads concurrent with a kernel, branches, several
+/// barrier ids, and barriers with a count.
 pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
     if program.has_host() {
         host_works_between_kernels(program)?;
     }
-    let all = program.threads.iter().flat_map(|thread| &thread.code);
-    let mut barriers = all.filter_map(|instruction| match instruction {
-        Instruction::Barrier { id } => Some(*id),
+    let all = || program.threads.iter().flat_map(|thread| &thread.code);
+    let counts = |instruction: &Instruction| matches!(instruction, Instruction::Barrier { count: Some(_), .. });
+    if all().any(counts) {
+        return Err("a barrier with a count: a stream's barriers wait for the whole CTA");
+    }
+    let mut barriers = all().filter_map(|instruction| match instruction {
+        Instruction::Barrier { id, .. } => Some(*id),
         _ => None,
     });
     if barriers.next().is_some_and(|first| barriers.any(|id| id != first)) {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Once};
 use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{Assignments, FinalState, Program};
 use tombolo_design::DesignConfig;
+use tombolo_design::placement::ExploredSharing;
 use tombolo_machine::MachineConfig;
 use tombolo_system::BrokenRules;
 use tombolo_system::{RunSpec, run_watched};
@@ -108,13 +109,12 @@ fn timed(
     staging: LitmusStreams,
     observer: &Arc<Observer>,
 ) -> Result<FinalState, RunFailure> {
-    let spec = RunSpec {
-        machine,
-        design: judge.design.clone(),
-        program: Arc::new(staging),
-        pages: Some(setup.pages()),
-        threads: 1,
+    // Each GPU has a page of its own if memory is duplicated: the design places them.
+    let pages = match judge.design.placement.sharing().explored() {
+        ExploredSharing::Copied(_) | ExploredSharing::LatestWriter => None,
+        ExploredSharing::Placed | ExploredSharing::Pages(_) => Some(setup.pages()),
     };
+    let spec = RunSpec { machine, design: judge.design.clone(), program: Arc::new(staging), pages, threads: 1 };
     run_watched::<CellOffsets>(&spec, observer, judge.broken)
         .map_err(|error| RunFailure::Stopped(error.to_string()))?;
     let state = observer.ending().map_err(|(thread, early)| RunFailure::Early { thread, at: early.0 })?;

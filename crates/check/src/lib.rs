@@ -25,7 +25,7 @@
 //!
 //! [`sequential`] computes the final states under plain interleavings.
 //!
-//! Not modelled: proxies, virtual aliases, mixed-size accesses, wrapping values, loops in the axiomatic model. Read
+//! Not modelled: proxies, virtual aliases, mixed-size accesses, wrapping values. Read
 //! [`litmus::program`] next, then [`axiomatic`], [`explore`] and [`verify`].
 
 pub mod axiomatic;

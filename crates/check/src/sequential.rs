@@ -1,6 +1,6 @@
 //! Sequential consistency: final states for all interleavings of a program's threads over a single memory.
 
-use crate::litmus::{FinalState, Instruction, Program, Thread, Value};
+use crate::litmus::{BarrierRole, FinalState, Instruction, Program, Thread, ThreadPlacement, Value};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
@@ -33,6 +33,7 @@ struct SequentialMachine {
     threads: Vec<ThreadPosition>,
     registers: Vec<Vec<Value>>,
     memory: Vec<Value>,
+    barriers: Vec<PendingBarrier>,
 }
 
 /// Position of a thread.
@@ -42,8 +43,18 @@ struct ThreadPosition {
     next: usize,
     /// Kernel boundaries passed.
     kernel: usize,
-    /// Barriers passed in the current kernel.
-    barriers: usize,
+    /// True if the thread has arrived at the barrier of its next instruction, and waits.
+    waits: bool,
+}
+
+/// A barrier of a CTA with arrivals since it last opened.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct PendingBarrier {
+    cta: ThreadPlacement,
+    id: u32,
+    kernel: usize,
+    count: Option<u32>,
+    arrived: u32,
 }
 
 impl SequentialMachine {
@@ -53,6 +64,7 @@ impl SequentialMachine {
             threads: vec![ThreadPosition::default(); program.threads.len()],
             registers: program.threads.iter().map(initial).collect(),
             memory: program.locations.iter().map(|location| location.initial).collect(),
+            barriers: Vec::new(),
         }
     }
 
@@ -74,26 +86,48 @@ impl SequentialMachine {
         })
     }
 
-    /// True when every thread in the CTA has arrived at the barrier at which `thread` waits, or has ended the kernel.
-    fn barrier_is_open(&self, program: &Program, thread: usize) -> bool {
-        let own = self.threads[thread];
-        let placement = program.threads[thread].placement;
-        let mates = (0..program.threads.len()).filter(|&other| program.threads[other].placement.shares_cta(placement));
-        mates.into_iter().all(|mate| {
-            let progress = self.threads[mate];
-            let is_here = progress.kernel == own.kernel;
-            match self.next(program, mate) {
-                None => true,
-                Some(Instruction::KernelBoundary) => is_here,
-                Some(Instruction::Barrier { .. }) => is_here && progress.barriers >= own.barriers,
-                Some(_) => is_here && progress.barriers > own.barriers,
+    /// Lets `thread`, which stands at a barrier, arrive there.
+    fn arrive(&mut self, program: &Program, thread: usize, id: u32, count: Option<u32>) {
+        let (cta, kernel) = (program.threads[thread].placement, self.threads[thread].kernel);
+        let known = self.barriers.iter_mut().find(|known| (known.cta, known.id, known.kernel) == (cta, id, kernel));
+        match known {
+            Some(barrier) => barrier.arrived += 1,
+            None => self.barriers.push(PendingBarrier { cta, id, kernel, count, arrived: 1 }),
+        }
+    }
+
+    /// Opens every barrier with all its arrivals.
+    fn open_barriers(&mut self, program: &Program) {
+        while let Some(index) = self.barriers.iter().position(|barrier| self.is_full(program, *barrier)) {
+            let opened = self.barriers.remove(index);
+            for thread in 0..program.threads.len() {
+                let is_there = program.threads[thread].placement == opened.cta
+                    && self.threads[thread].kernel == opened.kernel
+                    && matches!(self.next(program, thread), Some(Instruction::Barrier { id, .. }) if *id == opened.id);
+                if is_there && self.threads[thread].waits {
+                    self.threads[thread].waits = false;
+                    self.threads[thread].next += 1;
+                }
             }
-        })
+        }
+        // The order of arrival matters no longer.
+        self.barriers.sort_unstable_by_key(|barrier| (barrier.cta, barrier.id, barrier.kernel));
+    }
+
+    /// True if as many threads have arrived at a barrier as it counts, or, without a count, as have not ended its kernel.
+    fn is_full(&self, program: &Program, barrier: PendingBarrier) -> bool {
+        let lives = |&thread: &usize| match self.next(program, thread) {
+            None => false,
+            Some(Instruction::KernelBoundary) => self.threads[thread].kernel < barrier.kernel,
+            Some(_) => self.threads[thread].kernel <= barrier.kernel,
+        };
+        let mates = (0..program.threads.len()).filter(|&mate| program.threads[mate].placement == barrier.cta);
+        barrier.arrived >= barrier.count.unwrap_or_else(|| mates.filter(lives).count() as u32)
     }
 
     /// Executes the next instruction of `thread`; returns `None` if the thread has ended or must wait.
     fn step(&self, program: &Program, thread: usize) -> Option<SequentialMachine> {
-        let instruction = self.next(program, thread)?;
+        let instruction = self.next(program, thread).filter(|_| !self.threads[thread].waits)?;
         let mut after = self.clone();
         let progress = &mut after.threads[thread];
         progress.next += 1;
@@ -125,14 +159,17 @@ impl SequentialMachine {
             Instruction::Jump { target } => progress.next = target,
             Instruction::Fence { .. } => {}
             Instruction::KernelBoundary => {
-                (progress.kernel, progress.barriers) = (progress.kernel + 1, 0);
-                return self.kernel_is_over(program, thread).then_some(after);
+                progress.kernel += 1;
+                self.kernel_is_over(program, thread).then_some(())?;
             }
-            Instruction::Barrier { .. } => {
-                progress.barriers += 1;
-                return self.barrier_is_open(program, thread).then_some(after);
+            Instruction::Barrier { id, role, count } => {
+                if role == BarrierRole::Sync {
+                    (progress.next, progress.waits) = (progress.next - 1, true);
+                }
+                after.arrive(program, thread, id, count);
             }
         }
+        after.open_barriers(program);
         Some(after)
     }
 }
@@ -162,6 +199,15 @@ mod tests {
         let rows = "st.weak x, 1 | bar.cta.sync 0 ; bar.cta.sync 0 | ld.weak r0, x ;";
         assert_eq!(ends("P0@cta 0,gpu 0 | P1@cta 0,gpu 0", rows), [[1]]);
         assert_eq!(ends("P0@cta 0,gpu 0 | P1@cta 1,gpu 0", rows), [[0], [1]]);
+    }
+
+    #[test]
+    fn a_barrier_with_a_count_waits_for_as_many_arrivals() {
+        let placed = "P0@cta 0,gpu 0 | P1@cta 0,gpu 0";
+        let rows = "st.weak x, 1 | bar.sync 0, 64 ; bar.arrive 0, 64 | ld.weak r0, x ; ld.weak r0, y | st.weak y, 1 ;";
+        assert_eq!(ends(placed, rows), [[0, 1], [1, 1]], "P0 continues at once");
+        let alone = "st.weak x, 1 | bar.sync 0, 32 ; bar.sync 0, 32 | ld.weak r0, x ;";
+        assert_eq!(ends(placed, alone), [[0], [1]], "each opens the barrier for itself");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::axis::{axis, option};
 use crate::subscriptions::ManualSubscriptions;
 use tombolo_machine::{Conflict, MachineConfig, choice};
 use tombolo_protocol::Class;
+use tombolo_protocol::copies::Copies;
 use tombolo_protocol::options::Choice;
 use tombolo_protocol::paging::{Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
@@ -256,6 +257,21 @@ pub struct Sharing {
     pub pins: bool,
     /// Publication settings, if pages are published.
     pub publishes: Option<PublicationSettings>,
+    /// The rules for copies between GPUs.
+    pub copies: Copies,
+}
+
+/// The part of a memory's sharing that decides the values visible to programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExploredSharing {
+    /// Memory stays in place.
+    Placed,
+    /// Pages move or are published.
+    Pages(Paging),
+    /// Each GPU has its own copy of all memory, and these bytes are copied behind kernels.
+    Copied(CopyContents),
+    /// Each GPU has its own copy of all memory, and loads go to the copy of a page's latest writer.
+    LatestWriter,
 }
 
 impl Sharing {
@@ -286,23 +302,34 @@ impl Sharing {
 }
 
 impl Sharing {
-    /// The paging rules that explain the values visible to programs; `None` if pages stay in place.
-    ///
-    /// # Errors
-    /// Names the moving mechanism, if its rules are not explored.
-    pub fn explored(&self) -> Result<Option<Paging>, &'static str> {
+    /// The mechanism that the explorer does not cover, if any.
+    pub fn unexplored(&self) -> Option<&'static str> {
         match self.movement {
-            Movement::Placed => Ok(None),
-            Movement::Faults | Movement::Hints { .. } => Ok(Some(self.paging)),
+            Movement::Copies { overlap: true, .. } => Some("copies that overlap with kernels"),
+            Movement::Copies { overlap: false, .. }
+            | Movement::Placed
+            | Movement::Faults
+            | Movement::Hints { .. }
+            | Movement::HostCopies(_)
+            | Movement::LatestWriter
+            | Movement::Published { .. } => None,
+        }
+    }
+
+    /// The rules that explain the values visible to programs without host threads. Copies between a host and GPUs have
+    /// placed all data before the first kernel.
+    pub fn explored(&self) -> ExploredSharing {
+        match self.movement {
+            Movement::Placed | Movement::HostCopies(_) => ExploredSharing::Placed,
+            Movement::Faults | Movement::Hints { .. } => ExploredSharing::Pages(self.paging),
             // Manual subscriptions allow any subscriber set: model them as a page published to all, with leaving
             // subscribers.
             Movement::Published { subscriptions: Subscriptions::Manual, .. } => {
-                Ok(Some(Paging { start: Start::PublishedToAll, ..self.paging }))
+                ExploredSharing::Pages(Paging { start: Start::PublishedToAll, ..self.paging })
             }
-            Movement::Published { .. } => Ok(Some(self.paging)),
-            Movement::Copies { .. } => Err("copies behind kernels"),
-            Movement::HostCopies(_) => Err("copies between a host and GPUs"),
-            Movement::LatestWriter => Err("pages that are found at their latest writer"),
+            Movement::Published { .. } => ExploredSharing::Pages(self.paging),
+            Movement::Copies { copied, .. } => ExploredSharing::Copied(copied),
+            Movement::LatestWriter => ExploredSharing::LatestWriter,
         }
     }
 }
@@ -346,7 +373,8 @@ impl Placement {
 
     /// The sharing of memory.
     pub fn sharing(&self) -> Sharing {
-        let of = |movement, paging, pins| Sharing { movement, paging, pins, publishes: None };
+        let of =
+            |movement, paging, pins| Sharing { movement, paging, pins, publishes: None, copies: Copies::default() };
         // A module never faults if all pages are mapped for it.
         let afar = Paging { everybody: true, ..Paging::default() };
         match *self {

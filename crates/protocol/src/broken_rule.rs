@@ -119,6 +119,8 @@ broken_rules! {
         AcquireDropsOwnFirst = "AcquireDropsOwnFirst" in hierarchical_software,
         /// A barrier does not wait for the thread's earlier loads.
         BarrierSkipsLoads = "BarrierSkipsLoads" in coherent,
+        /// A barrier opens without its last arrival.
+        BarrierOpensEarly = "BarrierOpensEarly" in coherent,
         /// A release does not wait for posted stores.
         ReleaseSkipsStores = "ReleaseSkipsStores" in valid_invalid,
         /// A release does not wait for invalidations.

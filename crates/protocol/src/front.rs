@@ -131,6 +131,15 @@ pub fn stages(protocol: &impl L1Protocol, operation: ThreadOperation, order: Ord
     stages
 }
 
+/// True if a CTA barrier opens, with `arrived` arrivals since it last opened.
+///
+/// `count` is the number of arrivals in the barrier's instructions. Without a count, the barrier waits for the `alive`
+/// threads in the CTA, which have not ended the kernel.
+pub fn barrier_opens(protocol: &impl L1Protocol, arrived: u32, count: Option<u32>, alive: u32) -> bool {
+    let missing = u32::from(protocol.broken(BrokenRule::BarrierOpensEarly));
+    arrived > 0 && arrived + missing >= count.unwrap_or(alive)
+}
+
 /// True if a broken rule lets a releasing `operation` overtake earlier loads.
 fn skips_loads(protocol: &impl L1Protocol, operation: ThreadOperation) -> bool {
     match operation {
@@ -195,6 +204,20 @@ mod tests {
     #[test]
     fn a_barrier_waits_for_the_loads_before_it() {
         assert_eq!(list(ThreadOperation::Barrier, Semantics::Weak, Scope::Cta), [Stage::AwaitLoads, Stage::Issue]);
+    }
+
+    #[test]
+    fn a_barrier_opens_when_all_that_it_waits_for_have_arrived() {
+        let opens = |rule, arrived, count, alive| {
+            let protocol = Hmg::new(ProtocolOptions { broken_rule: rule, ..ProtocolOptions::default() });
+            barrier_opens(&protocol, arrived, count, alive)
+        };
+        assert!(!opens(None, 2, None, 3) && opens(None, 3, None, 3));
+        assert!(!opens(None, 0, None, 0), "nobody waits");
+        assert!(opens(None, 2, Some(2), 5));
+        assert!(!opens(None, 2, Some(4), 2), "a count includes threads that have ended");
+        let early = Some(BrokenRule::BarrierOpensEarly);
+        assert!(opens(early, 2, Some(3), 5) && !opens(early, 1, Some(3), 5));
     }
 
     #[test]

@@ -25,6 +25,7 @@
 //! - [`elision`]: selection of the modules that take part in a boundary, decided by a table of kernel footprints.
 //! - [`paging`]: pages that migrate between memories, with the steps that precede a change of home.
 //!   [`publication`]: pages replicated at each subscriber, with stores sent to every replica.
+//! - [`copies`]: copies between GPUs behind kernels, for memory of which each GPU has its own copy.
 //! - [`transfer`]: host copies and host accesses between kernels.
 //! - [`broken_rule`]: deliberately broken rules, used to show that the explorer catches them.
 //!
@@ -37,6 +38,7 @@ pub mod catalogue;
 pub mod choice;
 pub mod client_home;
 pub mod coherence;
+pub mod copies;
 pub mod data;
 pub mod directory;
 pub mod drain;

@@ -1,6 +1,7 @@
 //! Rules broken on purpose, so that tests can see a checker detect the fault.
 
 use tombolo_protocol::BrokenRule;
+use tombolo_protocol::copies::BrokenCopies;
 use tombolo_protocol::nmoesi::BrokenNmoesi;
 use tombolo_protocol::paging::BrokenPaging;
 use tombolo_protocol::publication::BrokenPublication;
@@ -15,6 +16,8 @@ pub struct BrokenRules {
     pub nmoesi: Option<BrokenNmoesi>,
     /// Broken rule for pages that move.
     pub paging: Option<BrokenPaging>,
+    /// Broken rule for copies between GPUs.
+    pub copies: Option<BrokenCopies>,
     /// Broken rule for transfers between host and device.
     pub transfer: Option<BrokenTransfer>,
     /// Broken rule for published pages.
@@ -42,6 +45,12 @@ impl From<BrokenNmoesi> for BrokenRules {
 impl From<BrokenPaging> for BrokenRules {
     fn from(paging: BrokenPaging) -> BrokenRules {
         BrokenRules { paging: Some(paging), ..BrokenRules::default() }
+    }
+}
+
+impl From<BrokenCopies> for BrokenRules {
+    fn from(rule: BrokenCopies) -> BrokenRules {
+        BrokenRules { copies: Some(rule), ..BrokenRules::default() }
     }
 }
 

@@ -130,6 +130,7 @@ pub(crate) fn dispatch<D: Contents>(
     start::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
     built.sharing.paging.broken = extras.broken.paging;
+    built.sharing.copies.broken = extras.broken.copies;
     if let Some(publishes) = &mut built.sharing.publishes {
         publishes.rules.broken = extras.broken.publication;
     }
@@ -311,10 +312,10 @@ fn driver(
     schedule: &Arc<Schedule>,
     subscribed: Vec<(Page, ModuleSet)>,
 ) -> Driver {
-    let Sharing { paging, pins, .. } = built.sharing;
+    let Sharing { paging, copies, pins, .. } = built.sharing;
     let (machine, layout) = (&*built.machine, layout(built));
     let (pages, schedule) = (Arc::clone(pages), Arc::clone(schedule));
-    Driver::new(DriverConfig { machine, layout, paging, pins, pages, schedule, subscribed })
+    Driver::new(DriverConfig { machine, layout, paging, copies, pins, pages, schedule, subscribed })
 }
 
 /// The address map. If the protocol manages blocks, each block belongs to one slice.
@@ -369,6 +370,7 @@ fn modules<C: L2Design<D>, D: Contents>(
             extents: shared.extents.clone(),
             schedule: Arc::clone(shared.schedule),
             paging: sharing.paging,
+            copies: sharing.copies,
             sideband: cargo.clone(),
             transfers: shared.transfers.clone(),
         };

@@ -1,10 +1,11 @@
 //! The timing model under attack: shipped designs keep their promises, and broken rules are detected.
 
 use std::ops::Range;
-use tombolo_attack::{Attack, Target, TimedVerdict, attack, catch, shipped};
+use tombolo_attack::{Attack, Target, TimedVerdict, at_boundaries, attack, attack_shipped, catch, shipped};
 use tombolo_check::verify::Case;
 use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_protocol::BrokenRule;
+use tombolo_protocol::copies::BrokenCopies;
 
 /// Runs per design.
 const RUNS: u64 = 100;
@@ -43,14 +44,23 @@ fn every_design_that_ships_keeps_its_promise_or_is_seen_to_have_none() {
 }
 
 fn attack_shipped_designs(runs: u64) {
-    // No explorer covers data brought by copies behind kernels: checked runs cover it.
-    let shipped = list_designs().into_iter().map(|listed| described(listed.name));
-    let explored = shipped.filter(|design| design.placement.sharing().explored().is_ok());
-    let targets: Vec<Target> = explored.map(|design| Target::new(&design)).collect();
-    for report in attacked(&targets, 1..runs + 1, 2) {
+    let targets: Vec<Target> = list_designs().into_iter().map(|listed| Target::new(&described(listed.name))).collect();
+    let reports = attack_shipped(&targets, (1, runs), 2, &());
+    assert_eq!(reports.len(), targets.len());
+    for report in reports {
+        assert!(report.runs > 0, "{}", report.design);
         let first = report.first.as_ref().map(|first| format!("{}\n{}\n{}", first.small, first.program, first.setup));
         assert!(report.verdict.holds(), "{}: {:?} {}", report.design, report.verdict, first.unwrap_or_default());
         assert!(report.not_run.is_empty(), "{}: {:?}", report.design, report.not_run);
+    }
+}
+
+#[test]
+fn broken_rules_of_copies_are_detected() {
+    let (targets, cases) = ([Target::new(&described("memcpy"))], at_boundaries());
+    for rule in BrokenCopies::ALL {
+        let attack = Attack { targets: &targets, cases: &cases, random: false, seed: 1, runs: 200, threads: 1 };
+        assert!(catch(&attack, rule).is_some(), "{}", rule.name());
     }
 }
 
@@ -149,6 +159,7 @@ fn expected(rule: BrokenRule) -> Result<RuleDetection, &'static str> {
         BrokenRule::AcquireKeepsL2 => of("software-flat", 220, ""),
         BrokenRule::StoreReleaseSkipsLoads => of("software-flat", 140, "LB"),
         BrokenRule::AtomicReleaseSkipsLoads => late("software-flat", 3_000, 4_830, "LB"),
+        BrokenRule::BarrierOpensEarly => of("software-flat", 1_000, "barrier"),
         BrokenRule::BarrierSkipsLoads => late("software-flat", 3_000, 5_340, "LB"),
         BrokenRule::ReleaseSkipsStores | BrokenRule::SystemReleaseStopsAtGpuHome => of("hmg", 1280, ""),
         BrokenRule::ReleaseSkipsInvalidations => of("hmg", 1200, ""),

@@ -277,6 +277,7 @@ impl Execution<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::axiomatic::barriers::Grouping;
     use crate::axiomatic::paths;
     use crate::litmus::parse;
 
@@ -284,8 +285,8 @@ mod tests {
     fn with_events(rows: &str, check: impl Fn(&Events)) {
         let text = format!("PTX test {{}} P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ; {rows} exists x=0");
         let program = parse("test", &text).unwrap().program;
-        paths::for_each(&program, |paths| {
-            check(&Events::new(&program, paths)?);
+        paths::for_each(&program, 0, |paths| {
+            check(&Events::new(&program, paths, &Grouping::new())?);
             Ok(())
         })
         .unwrap();

@@ -4,10 +4,13 @@
 //! atomic contributes a read and then a write.
 
 use super::ModelError;
+use super::barriers::{Arrival, Group, Grouping};
 use super::paths::PathStep;
 use super::relation::{CAPACITY, Relation, Set, has, members, only};
 use super::symbolic::{Assumption, Expression, Expressions};
-use crate::litmus::{Instruction, LocationDeclaration, Operand, Program, Thread, ThreadPlacement, Update, Value};
+use crate::litmus::{
+    BarrierRole, Instruction, LocationDeclaration, Operand, Program, Thread, ThreadPlacement, Update, Value,
+};
 use tombolo_types::{Order, Semantics};
 
 /// Effect of an event.
@@ -18,7 +21,7 @@ enum EventKind {
     /// Writes a location (an index).
     Write(usize),
     Fence,
-    Barrier(u32),
+    Barrier,
     KernelBoundary,
 }
 
@@ -36,7 +39,7 @@ impl MemoryEvent {
     fn location(&self) -> Option<usize> {
         match self.kind {
             EventKind::Read(location) | EventKind::Write(location) => Some(location),
-            EventKind::Fence | EventKind::Barrier(_) | EventKind::KernelBoundary => None,
+            EventKind::Fence | EventKind::Barrier | EventKind::KernelBoundary => None,
         }
     }
 
@@ -66,8 +69,8 @@ pub(super) struct Events {
     /// Symmetric: ordered by program order, or both strong with mutual scope inclusion. Memory operations must also
     /// access the identical location.
     pub(super) morally_strong: Relation,
-    /// Event pairs in two threads for a shared barrier: equal occurrences of an equal barrier in a kernel within a CTA,
-    /// or equal occurrences of a kernel boundary in any two threads.
+    /// Event pairs in two threads: an arrival at a barrier with each waiting arrival in its group, and equal occurrences
+    /// of a kernel boundary in any two threads.
     pub(super) barrier: Relation,
     /// Per write: heads of release patterns with this write at the end.
     pub(super) release_heads: [Set; CAPACITY],
@@ -99,8 +102,8 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Lays out the events in `program` with each thread on a path from `paths`.
-    pub(super) fn new(program: &Program, paths: &[&[PathStep]]) -> Result<Events, ModelError> {
+    /// Lays out the events in `program` with each thread on a path from `paths`, and barriers that open with `groups`.
+    pub(super) fn new(program: &Program, paths: &[&[PathStep]], groups: &Grouping) -> Result<Events, ModelError> {
         let size = program.locations.len() + paths_size(program, paths);
         if size > CAPACITY {
             return Err(ModelError::Size { events: size, limit: CAPACITY });
@@ -110,6 +113,7 @@ impl Events {
             Executor::new(&mut events, index, thread).run(path);
         }
         events.relate();
+        groups.iter().for_each(|group| events.meet(group));
         Ok(events)
     }
 
@@ -157,7 +161,7 @@ impl Events {
         match event.kind {
             EventKind::Write(location) => self.writes[location] |= only(index),
             EventKind::Read(_) => self.reads |= only(index),
-            EventKind::Fence | EventKind::Barrier(_) | EventKind::KernelBoundary => {}
+            EventKind::Fence | EventKind::Barrier | EventKind::KernelBoundary => {}
         }
         self.events.push(event);
         self.written.push(value);
@@ -182,7 +186,7 @@ impl Events {
                     self.acquire_heads[event] = self.heads_of_acquire(event, location);
                     self.sources[event] = self.sources_of(event, location);
                 }
-                EventKind::Fence | EventKind::Barrier(_) | EventKind::KernelBoundary => {}
+                EventKind::Fence | EventKind::Barrier | EventKind::KernelBoundary => {}
             }
         }
     }
@@ -196,7 +200,7 @@ impl Events {
         };
         let both_strong = first != second && a.strong() && b.strong() && a.includes(b);
         let both_sc = [a, b].iter().all(|event| event.order.semantics == Semantics::SequentiallyConsistent);
-        let same_barrier = first != second && self.same_barrier(first, second);
+        let same_boundary = first != second && self.same_boundary(first, second);
         if ordered && first < second {
             self.program_order.add(first, second);
             if a.location().is_some() && a.location() == b.location() {
@@ -209,33 +213,42 @@ impl Events {
                 self.fence_pairs.push((first, second));
             }
         }
-        if same_barrier {
+        if same_boundary {
             self.barrier.add(first, second);
         }
     }
 
-    fn same_barrier(&self, first: usize, second: usize) -> bool {
+    /// True if both events are one kernel boundary, of two threads.
+    fn same_boundary(&self, first: usize, second: usize) -> bool {
         let (a, b) = (&self.events[first], &self.events[second]);
-        let meets = match a.kind {
-            EventKind::Barrier(_) => a.placement.shares_cta(b.placement),
-            EventKind::KernelBoundary => true,
-            EventKind::Read(_) | EventKind::Write(_) | EventKind::Fence => false,
-        };
-        meets && a.kind == b.kind && a.thread != b.thread && self.occurrence(first) == self.occurrence(second)
+        let are_boundaries = [a, b].iter().all(|event| event.kind == EventKind::KernelBoundary);
+        are_boundaries && a.thread != b.thread && self.rank(first) == self.rank(second)
     }
 
-    /// Kernel boundaries before `event` in the thread, and events with an equal kind after the last boundary.
-    fn occurrence(&self, event: usize) -> (usize, usize) {
+    /// Number of earlier events in the thread with an equal kind.
+    fn rank(&self, event: usize) -> usize {
         let this = &self.events[event];
-        let (mut boundaries, mut alike) = (0, 0);
-        for other in self.events[..event].iter().filter(|other| other.thread == this.thread) {
-            if other.kind == EventKind::KernelBoundary {
-                (boundaries, alike) = (boundaries + 1, 0);
-            } else if other.kind == this.kind {
-                alike += 1;
+        let alike = |other: &&MemoryEvent| other.thread == this.thread && other.kind == this.kind;
+        self.events[..event].iter().filter(alike).count()
+    }
+
+    /// Relates each arrival in `group` with the arrivals of further threads that wait.
+    fn meet(&mut self, group: &Group) {
+        for from in group {
+            for to in group.iter().filter(|to| to.thread != from.thread && to.role == BarrierRole::Sync) {
+                self.barrier.add(self.arrival(*from), self.arrival(*to));
             }
         }
-        (boundaries, alike)
+    }
+
+    /// Event of an arrival at a barrier.
+    fn arrival(&self, arrival: Arrival) -> usize {
+        let of_thread = |event: &usize| {
+            let event = &self.events[*event];
+            event.thread == Some(arrival.thread) && event.kind == EventKind::Barrier
+        };
+        let event = (self.locations..self.events.len()).filter(of_thread).nth(arrival.rank);
+        event.expect("the group is one of these paths")
     }
 
     /// Heads of release patterns ending at `write`: a release write, alone or with a later strong write to its
@@ -366,7 +379,7 @@ impl<'a> Executor<'a> {
                 }
             }
             Instruction::Fence { order } => self.mark(EventKind::Fence, order),
-            Instruction::Barrier { id } => self.mark(EventKind::Barrier(id), Order::WEAK),
+            Instruction::Barrier { .. } => self.mark(EventKind::Barrier, Order::WEAK),
             Instruction::KernelBoundary => self.mark(EventKind::KernelBoundary, Order::WEAK),
             Instruction::Move { into, value } => self.registers[usize::from(into.0)] = self.operand(value),
             Instruction::Compute { operation, into, left, right } => {

@@ -1,5 +1,6 @@
 //! Message sequence chart for the path to a violation, in text form.
 
+use super::copies::LineCopy;
 use super::machine::Machine;
 use super::paging::PageStep;
 use super::search::World;
@@ -148,6 +149,13 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &MachineState, step: 
         }
         Step::Evict { module, line } => (l2(module), l2(module), format!("evicts {}", names(machine, line))),
         Step::Page(step) => describe_page_step(machine, state, step),
+        Step::Copy { index } => {
+            let LineCopy { line, from, to, sent, .. } = state.copying.copies[usize::from(index)];
+            match sent {
+                None => (l2(from), l2(from), format!("reads {} for a copy", names(machine, line))),
+                Some(_) => (l2(from), l2(to), format!("copy of {}", names(machine, line))),
+            }
+        }
         Step::Replace { module, line } => {
             (l2(module), l2(module), format!("replaces the directory entry of {}", names(machine, line)))
         }

@@ -2,6 +2,7 @@
 
 use super::boundaries::BoundaryPolicy;
 use tombolo_protocol::BrokenRule;
+use tombolo_protocol::copies::Copies;
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::paging::{self, OnFault, Paging};
 use tombolo_protocol::publication::Publication;
@@ -89,6 +90,20 @@ pub struct UnrequestedChanges {
     pub leaves: u8,
 }
 
+/// Bytes sent behind a kernel, among those that the sender has written in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopiedBytes {
+    /// All, to every other module.
+    Written,
+    /// Those that the receiver reads later, before a further kernel writes them.
+    Needed,
+    /// None.
+    Nothing,
+    /// None. In each kernel, a module that stores to a page in its code uses its own copy; all other modules load from
+    /// the copy of the page's latest writer in earlier kernels.
+    LatestWriter,
+}
+
 /// Configuration of an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -104,6 +119,9 @@ pub struct Config {
     pub paging: Option<Paging>,
     /// Rules for published pages, if the layout has subscribers.
     pub publication: Option<Publication>,
+    /// Rules for copies behind kernels, and the copied bytes, if each module has its own copy of all memory. Pages are
+    /// then published to all modules, without rules for their publication.
+    pub copies: Option<(Copies, CopiedBytes)>,
     /// Budget for page changes without a requesting access, at any time during a run.
     pub unrequested: UnrequestedChanges,
     /// Cache contents at the start: empty if boundaries are elided.
@@ -133,6 +151,7 @@ impl Config {
             broken_elision: None,
             paging: None,
             publication: None,
+            copies: None,
             unrequested: UnrequestedChanges { moves: 2, subscribes: 0, leaves: 0 },
             start: Start::Cold,
             evictions: Evictions::AtAccess,
@@ -155,6 +174,10 @@ impl Config {
     pub(super) fn used_reductions(&self) -> Reductions {
         let is_broken = self.paging.is_some_and(|rules| rules.broken.is_some())
             || self.publication.is_some_and(|rules| rules.broken.is_some());
+        if self.copies.is_some() {
+            // The reductions know no steps of copies.
+            return Reductions::NONE;
+        }
         match (self.paging, self.publication) {
             (None, None) => self.reductions,
             // Published data goes to slots that the other reductions assume untouched.

@@ -48,6 +48,8 @@ impl Sharing {
 
     /// All variants for machines with fixed pages.
     pub const ALL: [Sharing; 4] = [Sharing::Apart, Sharing::Region, Sharing::Line, Sharing::Sectors];
+    /// Variants for machines whose modules have copies of all memory: copies carry bytes of lines.
+    pub const OF_COPIES: [Sharing; 4] = [Sharing::Apart, Sharing::Page, Sharing::Line, Sharing::Sectors];
     /// Variants for machines with block clients: a separate block per location, a block with two lines, a block with
     /// two locations on a line.
     pub const OF_BLOCKS: [Sharing; 3] = [Sharing::Apart, Sharing::Region, Sharing::Line];

@@ -129,10 +129,12 @@ impl<'a, P: Coherence> Machine<'a, P> {
                 UnrequestedChanges::default()
             },
             queues: Vec::new(),
+            copying: self.nothing_stored(),
             held: Vec::new(),
             messages: Vec::new(),
             broken: None,
         };
+        self.map_latest(&mut state, 0);
         if self.config.start == Start::Warm {
             self.warm(&mut state);
         }
@@ -200,7 +202,11 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let memory: Vec<Value> = (0..self.scene.program.locations.len())
             .map(|location| {
                 let cell = self.scene.layout.cell(Location(location as u16));
-                self.seen_by(state, observer, cell.line).0[cell.cell as usize]
+                let contents = match self.config.copies {
+                    Some(_) => self.copied_contents(state, cell.line, cell.cell),
+                    None => self.seen_by(state, observer, cell.line),
+                };
+                contents.0[cell.cell as usize]
             })
             .collect();
         self.scene.final_state(&state.fronts, &memory)

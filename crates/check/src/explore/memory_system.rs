@@ -39,6 +39,10 @@ pub(super) trait MemorySystem: Sized {
     /// True while `member`, after a plan request, cannot acknowledge yet.
     fn owes(&self, state: &Self::State, thread: usize, member: ModuleId) -> bool;
 
+    /// Advances the copies behind the kernel that ends at boundary `number`, before the boundary's plan `index`. Returns
+    /// false while this plan must wait for copies.
+    fn copies_are_over(&self, state: &mut Self::State, number: usize, index: u8) -> bool;
+
     /// The plan at `index` for the kernel boundary `number`, both counted from 0; `None` past the last plan.
     fn plan_at_boundary(&self, number: usize, index: u8) -> Option<PhasePlan>;
 }

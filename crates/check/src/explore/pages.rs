@@ -109,6 +109,9 @@ impl<P: Coherence> Machine<'_, P> {
     /// True if the mapping of the thread's module permits the current access. Always true on machines with fixed,
     /// unpublished pages.
     pub(super) fn may_access(&self, state: &MachineState, thread: usize) -> bool {
+        if self.config.copies.is_some() {
+            return true;
+        }
         let (Some(rules), Some((page, wanted))) = (self.paging, self.wanted(state, thread)) else { return true };
         let at = self.module_of(thread);
         rules.allows(at, state.pages[page as usize].seen[at.0 as usize], wanted)

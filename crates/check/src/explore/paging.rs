@@ -170,7 +170,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The change that a thread's fault starts.
     fn fault(&self, state: &MachineState, thread: usize) -> Option<(u8, PageTransition)> {
-        let rules = self.paging?;
+        let rules = self.paging.filter(|_| self.config.copies.is_none())?;
         if self.stage(state, thread) != Some(Stage::Issue) || !self.can_issue(state, thread) {
             return None;
         }

@@ -32,7 +32,7 @@ use super::state::{
 use super::step::Step;
 use super::sync::PlanHost;
 use super::values::mask_of;
-use crate::litmus::{Instruction, Operand, Register, Update};
+use crate::litmus::{Instruction, Register};
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::l1::{self, Load};
 use tombolo_protocol::{Coherence, Request};
@@ -89,6 +89,7 @@ impl<P: Coherence> Machine<'_, P> {
             | Step::Overtake { .. }
             | Step::Evict { .. }
             | Step::Replace { .. }
+            | Step::Copy { .. }
             | Step::Page(_) => false,
         };
         steps.retain(|step| !waits(step));
@@ -209,7 +210,7 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
             Step::Evict { module, line } | Step::Replace { module, line } => at(module, line),
-            Step::Page(_) => SlotSmSet::ALL,
+            Step::Page(_) | Step::Copy { .. } => SlotSmSet::ALL,
         }
     }
 
@@ -492,24 +493,5 @@ impl SlotSmSet {
 
 /// Registers that an instruction reads or writes: it waits for each register.
 fn mentioned(instruction: &Instruction) -> impl Iterator<Item = Register> {
-    let of = |operand: Operand| match operand {
-        Operand::Register(register) => Some(register),
-        Operand::Value(_) => None,
-    };
-    let registers = match *instruction {
-        Instruction::Load { into, .. } => [Some(into), None, None],
-        Instruction::Store { value, .. } => [of(value), None, None],
-        Instruction::Atomic { into, update, .. } => match update {
-            Update::Apply(_, operand) | Update::Exchange(operand) => [into, of(operand), None],
-            Update::CompareAndSwap { compare, new } => [into, of(compare), of(new)],
-        },
-        Instruction::Move { into, value } => [Some(into), of(value), None],
-        Instruction::Compute { into, left, right, .. } => [Some(into), of(left), of(right)],
-        Instruction::Branch { left, right, .. } => [of(left), of(right), None],
-        Instruction::Fence { .. }
-        | Instruction::Barrier { .. }
-        | Instruction::KernelBoundary
-        | Instruction::Jump { .. } => [None; 3],
-    };
-    registers.into_iter().flatten()
+    instruction.sets().into_iter().chain(instruction.reads())
 }

@@ -41,7 +41,11 @@ impl<P: Coherence> MemorySystem for Machine<'_, P> {
     }
 
     fn post(&self, state: &mut MachineState, sm: u8, line: u8, request: Request<Values>, result: Option<FlatRegister>) {
-        self.note_issued(state, self.scene.sms[sm as usize].module, line, &request);
+        let module = self.scene.sms[sm as usize].module;
+        self.note_issued(state, module, line, &request);
+        if let Request::Write { mask, .. } | Request::Atomic { mask, .. } = request {
+            self.note_stored(state, module, line, mask);
+        }
         let body = MessageBody::Request(PostedRequest { request, result, passed: None, watched: 0, published: false });
         state.messages.push(ChannelMessage { channel: Channel::ToL2 { sm, line }, line, body });
     }
@@ -74,16 +78,25 @@ impl<P: Coherence> MemorySystem for Machine<'_, P> {
         state.watched() >> thread & 1 != 0 || state.messages.iter().any(|message| message.channel == asked)
     }
 
+    fn copies_are_over(&self, state: &mut MachineState, number: usize, index: u8) -> bool {
+        index < self.plans_at_end(number) || self.run_copies(state, number)
+    }
+
     /// Plan `index` of a boundary: first the plans at the kernel's end, then the plans before the next launch.
     fn plan_at_boundary(&self, number: usize, index: u8) -> Option<PhasePlan> {
         let BoundarySteps { end, launch } = self.boundaries[number];
-        let at_end = |index| end.plan(&self.protocol, index);
-        let ended = (0..).take_while(|index| at_end(*index).is_some()).count() as u8;
-        if index < ended { at_end(index) } else { launch.plan(&self.protocol, index - ended) }
+        let ended = self.plans_at_end(number);
+        if index < ended { end.plan(&self.protocol, index) } else { launch.plan(&self.protocol, index - ended) }
     }
 }
 
 impl<P: Coherence> Machine<'_, P> {
+    /// Number of plans that end a kernel at a boundary.
+    fn plans_at_end(&self, number: usize) -> u8 {
+        let plan = |index: &u8| self.boundaries[number].end.plan(&self.protocol, *index);
+        (0..).take_while(|index| plan(index).is_some()).count() as u8
+    }
+
     /// True if the action needs no message to the member. Such an action changes no cache, so an immediate execution
     /// only lets the thread continue earlier.
     fn acts_at_once(&self, state: &MachineState, member: ModuleId, action: Action) -> bool {

@@ -4,7 +4,7 @@
 use super::layout::{ProgramLayout, Sm};
 use super::sm::operation;
 use super::state::{FlatRegister, FrontEnds, L1Slot, RegisterState, ThreadState};
-use crate::litmus::{FinalState, Instruction, Program, Register, Thread, Value};
+use crate::litmus::{BarrierRole, FinalState, Instruction, Program, Register, Thread, ThreadPlacement, Value};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Stage};
 use tombolo_types::Order;
@@ -21,6 +21,8 @@ pub(super) struct Scene<'a> {
     pub(super) register_base: Vec<FlatRegister>,
     /// Number of lines that hold the program's locations.
     pub(super) lines: usize,
+    /// Barriers at which some thread arrives without waiting, by CTA and number.
+    barriers: Vec<(ThreadPlacement, u32)>,
     /// Stages of each instruction, by thread.
     stages: Vec<Vec<[Option<Stage>; front::MAX_STAGES]>>,
 }
@@ -43,7 +45,16 @@ impl<'a> Scene<'a> {
         let stages_of =
             |thread: &Thread| thread.code.iter().map(|instruction| stages(protocol, thread, instruction)).collect();
         let stages = program.threads.iter().map(stages_of).collect();
-        Scene { program, layout, sms, sm_of, register_base, lines, stages }
+        let arriving = |thread: &'a Thread| {
+            thread.code.iter().filter_map(|instruction| match *instruction {
+                Instruction::Barrier { id, role: BarrierRole::Arrive, .. } => Some((thread.placement, id)),
+                _ => None,
+            })
+        };
+        let mut barriers: Vec<(ThreadPlacement, u32)> = program.threads.iter().flat_map(arriving).collect();
+        barriers.sort_unstable();
+        barriers.dedup();
+        Scene { program, layout, sms, sm_of, register_base, lines, barriers, stages }
     }
 
     /// Threads, registers and L1s before the first instruction.
@@ -54,7 +65,13 @@ impl<'a> Scene<'a> {
             threads: vec![ThreadState::default(); self.program.threads.len()],
             registers: registers.collect(),
             l1: vec![L1Slot::default(); self.sms.len() * self.lines],
+            arrivals: vec![0; self.barriers.len()],
         }
+    }
+
+    /// Index of a barrier's arrivals in [`FrontEnds::arrivals`]; `None` if every thread waits at this barrier.
+    pub(super) fn arrivals_at(&self, cta: ThreadPlacement, barrier: u32) -> Option<usize> {
+        self.barriers.binary_search(&(cta, barrier)).ok()
     }
 
     /// Final state of the program: the registers in `fronts`, and the locations' values in `memory`.

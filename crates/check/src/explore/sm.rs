@@ -5,8 +5,8 @@ use super::memory_system::MemorySystem;
 use super::state::{AwaitedResult, FrontEnds, RegisterState, Violation};
 use super::sync::PlanHost;
 use super::values::{Values, mask_of};
-use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
-use tombolo_protocol::front::{Stage, ThreadOperation};
+use crate::litmus::{BarrierRole, Instruction, Location, Operand, Register, ThreadPlacement, Update, Value};
+use tombolo_protocol::front::{self, Stage, ThreadOperation};
 use tombolo_protocol::host;
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
@@ -337,29 +337,55 @@ pub(super) trait SmHost: MemorySystem {
         }
     }
 
-    /// Releases a CTA from a barrier when every thread has arrived, except for threads with an ended kernel. Returns
-    /// true if some CTA has passed.
+    /// Lets a thread arrive at a barrier without waiting, or opens a barrier for the threads that wait. Returns true if
+    /// a thread has moved on.
     fn pass_barriers(&self, state: &mut Self::State) -> bool {
         for thread in 0..self.fronts(state).threads.len() {
-            let Some(Instruction::Barrier { id }) = self.instruction(state, thread) else { continue };
+            let Some(&Instruction::Barrier { id, role, count }) = self.instruction(state, thread) else { continue };
             let cta = self.scene().program.threads[thread].placement;
-            let threads = &self.scene().program.threads;
-            let mates = || (0..threads.len()).filter(|&mate| threads[mate].placement == cta);
-            let arrived = |mate: usize| match self.instruction(state, mate) {
-                Some(Instruction::Barrier { id: other }) => {
-                    other == id && self.stage(state, mate) == Some(Stage::Issue)
+            let arrivals = self.scene().arrivals_at(cta, id);
+            if role == BarrierRole::Arrive {
+                if self.stage(state, thread) != Some(Stage::Issue) {
+                    continue;
                 }
-                Some(Instruction::KernelBoundary) | None => true,
-                Some(_) => false,
-            };
-            if mates().all(arrived) {
-                let waits = |&mate: &usize| matches!(self.instruction(state, mate), Some(Instruction::Barrier { .. }));
-                let waiting: Vec<usize> = mates().filter(waits).collect();
-                waiting.into_iter().for_each(|mate| self.next_stage(state, mate));
+                self.fronts_mut(state).arrivals[arrivals.expect("the thread arrives")] += 1;
+                self.next_stage(state, thread);
+                self.open_barrier(state, (cta, id), count);
+                return true;
+            }
+            if self.open_barrier(state, (cta, id), count) {
                 return true;
             }
         }
         false
+    }
+
+    /// Opens a barrier, given by its CTA and number, if all have arrived. Returns true if it opens.
+    fn open_barrier(&self, state: &mut Self::State, (cta, id): (ThreadPlacement, u32), count: Option<u32>) -> bool {
+        let arrivals = self.scene().arrivals_at(cta, id);
+        let (waiting, alive) = self.at_barrier(state, cta, id);
+        let passed = arrivals.map_or(0, |at| u32::from(self.fronts(state).arrivals[at]));
+        let opens = front::barrier_opens(self.protocol(), waiting.len() as u32 + passed, count, alive);
+        if opens {
+            waiting.into_iter().for_each(|mate| self.next_stage(state, mate));
+            if let Some(at) = arrivals {
+                self.fronts_mut(state).arrivals[at] = 0;
+            }
+        }
+        opens
+    }
+
+    /// The threads that wait at barrier `id` of a CTA, and the number of its threads that have not ended the kernel.
+    fn at_barrier(&self, state: &Self::State, cta: ThreadPlacement, id: u32) -> (Vec<usize>, u32) {
+        let threads = &self.scene().program.threads;
+        let mates = || (0..threads.len()).filter(|&mate| threads[mate].placement == cta);
+        let waits = |&mate: &usize| {
+            let here = matches!(self.instruction(state, mate),
+                Some(Instruction::Barrier { id: other, role: BarrierRole::Sync, .. }) if *other == id);
+            here && self.stage(state, mate) == Some(Stage::Issue)
+        };
+        let lives = |&mate: &usize| !matches!(self.instruction(state, mate), Some(Instruction::KernelBoundary) | None);
+        (mates().filter(waits).collect(), mates().filter(lives).count() as u32)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A state of the explored machine: all data that may affect a later step, and nothing beyond.
 
 use super::config::UnrequestedChanges;
+use super::copies::Copying;
 use super::pages::PageState;
 use super::publication::QueueEntry;
 use super::values::{Values, cells};
@@ -255,11 +256,18 @@ pub(super) struct FrontEnds {
     pub(super) registers: Vec<RegisterState>,
     /// L1 slots: SM × lines + line.
     pub(super) l1: Vec<L1Slot>,
+    /// Arrivals of threads that did not wait, since the barrier last opened: by index in the scene's barriers.
+    pub(super) arrivals: Vec<u8>,
 }
 
 impl Clone for FrontEnds {
     fn clone(&self) -> FrontEnds {
-        FrontEnds { threads: self.threads.clone(), registers: self.registers.clone(), l1: self.l1.clone() }
+        FrontEnds {
+            threads: self.threads.clone(),
+            registers: self.registers.clone(),
+            l1: self.l1.clone(),
+            arrivals: self.arrivals.clone(),
+        }
     }
 
     /// Allocates no memory if the previous contents were at least as large.
@@ -267,6 +275,7 @@ impl Clone for FrontEnds {
         self.threads.clone_from(&from.threads);
         self.registers.clone_from(&from.registers);
         self.l1.clone_from(&from.l1);
+        self.arrivals.clone_from(&from.arrivals);
     }
 }
 
@@ -293,6 +302,7 @@ impl Hash for FrontEnds {
             let pending = slot.pending.map(|pending| (pending.miss, pending.poisoned));
             hash_slot(1 << 8 | index, line, pending, hasher);
         }
+        self.arrivals.iter().for_each(|arrivals| hasher.write_u8(*arrivals));
     }
 }
 
@@ -313,6 +323,8 @@ pub(super) struct MachineState {
     pub(super) unrequested: UnrequestedChanges,
     /// Queues of stores to publish: by module, then by line.
     pub(super) queues: Vec<QueueEntry>,
+    /// Copies behind kernels.
+    pub(super) copying: Copying,
     /// Requests held at L2s: in arrival order within a slot.
     pub(super) held: Vec<HeldRequest>,
     /// Messages in flight: in send order within a channel.
@@ -331,6 +343,7 @@ impl Clone for MachineState {
             pages: self.pages.clone(),
             unrequested: self.unrequested,
             queues: self.queues.clone(),
+            copying: self.copying.clone(),
             held: self.held.clone(),
             messages: self.messages.clone(),
             broken: self.broken,
@@ -346,6 +359,7 @@ impl Clone for MachineState {
         self.pages.clone_from(&from.pages);
         self.unrequested = from.unrequested;
         self.queues.clone_from(&from.queues);
+        self.copying.clone_from(&from.copying);
         self.held.clone_from(&from.held);
         self.messages.clone_from(&from.messages);
         self.broken = from.broken;
@@ -380,6 +394,9 @@ impl Hash for MachineState {
         }
         if !self.queues.is_empty() {
             self.queues.hash(hasher);
+        }
+        if self.copying != Copying::default() {
+            self.copying.hash(hasher);
         }
         self.held.hash(hasher);
         hasher.write_usize(self.messages.len());

@@ -46,6 +46,11 @@ pub(super) enum Step {
     },
     /// A step in a page change.
     Page(PageStep),
+    /// The sender of a copy reads the line, or the line arrives at the receiver.
+    Copy {
+        /// Index in the list of copies.
+        index: u8,
+    },
     /// An L2 replaces a directory entry.
     Replace {
         /// The L2.
@@ -80,6 +85,7 @@ impl<P: Coherence> World for Machine<'_, P> {
         }
         self.write_backs(state, steps);
         self.page_steps(state, steps);
+        steps.extend((0..state.copying.copies.len() as u8).map(|index| Step::Copy { index }));
         if !steps.is_empty() {
             self.spontaneous_steps(state, steps);
         }
@@ -313,6 +319,10 @@ impl<P: Coherence> Machine<'_, P> {
             }
             Step::Evict { module, line } => self.evict(state, module, line),
             Step::Page(step) => self.take_page_step(state, step),
+            Step::Copy { index } => {
+                self.take_copy_step(state, index);
+                true
+            }
             Step::Replace { module, line } => {
                 self.replace_entry(state, module, line);
                 true

@@ -97,6 +97,7 @@ pub(super) trait PlanHost: MemorySystem {
                 self.invalidate_l1(state, sm);
             }
         }
+        self.fronts_mut(state).arrivals.fill(0);
         let pc = self.fronts(state).threads[first].pc;
         self.fronts_mut(state).threads[first] = ThreadState { pc, ..ThreadState::default() };
         for thread in 0..count {
@@ -128,14 +129,18 @@ pub(super) trait PlanHost: MemorySystem {
             return false;
         }
         let number = self.scene().boundaries_passed(self.fronts(state), first);
-        while let Some(plan) = self.plan_at_boundary(number, self.fronts(state).threads[first].stage) {
+        loop {
+            let index = self.fronts(state).threads[first].stage;
+            if !self.copies_are_over(state, number, index) {
+                return false;
+            }
+            let Some(plan) = self.plan_at_boundary(number, index) else { return true };
             self.fronts_mut(state).threads[first].stage += 1;
             self.begin_plan(state, first, plan);
             if !self.run_plan(state, first) {
                 return false;
             }
         }
-        true
     }
 
     /// True if the acquire's current plan is complete, and the L1 may be invalidated.

@@ -27,6 +27,7 @@
 //! | `kernel.boundary` | end of a kernel, in every thread ([`Instruction::KernelBoundary`]) |
 //! | `P0@host` | host thread ([`ThreadPlacement::Host`]); scopes other than `.sys`, and barriers, are unreadable |
 //! | `P0@cta 1,cluster 0,gpu 0` | a CTA in a cluster; a CTA without a named cluster forms its own |
+//! | `bar.cta.sync 1, 64`, `bar.cta.arrive 1, 64` | as in PTX; a test's thread stands for a warp, so the count is a multiple of 32 ([`WARP`]) |
 //! | `y aliases x;` among the initial values | a second name for an address; as in herd, a register may hold an address: `P1:r8=x;` |
 //! | `y @ generic aliases x` | unsupported: only `fence.proxy.alias` orders two virtual addresses |
 //!
@@ -51,8 +52,8 @@ pub use condition::{ComparisonOperator, Condition, Formula, Quantifier, Term};
 pub use error::{LitmusError, TextPosition};
 pub use print::Assignments;
 pub use program::{
-    Arithmetic, FinalState, Instruction, Location, LocationDeclaration, Operand, Program, Register,
-    RegisterDeclaration, Thread, ThreadPlacement, Update, Value,
+    Arithmetic, BarrierRole, FinalState, Instruction, Location, LocationDeclaration, Operand, Program, Register,
+    RegisterDeclaration, Thread, ThreadPlacement, Update, Value, WARP,
 };
 pub use value_type::{Sign, ValueType};
 

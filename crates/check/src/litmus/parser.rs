@@ -29,6 +29,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Litmus, LitmusError> {
         aliases: Vec::new(),
         pointers: Vec::new(),
         typing: Typing::default(),
+        barriers: Vec::new(),
     };
     parser.test()
 }
@@ -86,10 +87,18 @@ pub(super) struct Parser {
     aliases: Vec<(String, Location)>,
     pointers: Vec<Pointer>,
     pub(super) typing: Typing,
+    /// Barriers in the text: thread, number, count, token index.
+    pub(super) barriers: Vec<(usize, u32, Option<u32>, usize)>,
 }
 
 /// Tokens.
 impl Parser {
+    /// True if two threads share a CTA.
+    pub(super) fn shares_cta(&self, one: usize, other: usize) -> bool {
+        let placement = |thread: usize| self.program.threads[thread].placement;
+        placement(one).shares_cta(placement(other))
+    }
+
     pub(super) fn peek(&self) -> &TokenKind {
         &self.tokens[self.at].kind
     }
@@ -372,6 +381,7 @@ impl Parser {
         self.resolve_jumps()?;
         self.check_boundaries()?;
         self.check_types()?;
+        self.check_barriers()?;
         self.pass_locations()?;
         let condition = self.condition()?;
         Ok(Litmus { program: self.program, condition })

@@ -3,7 +3,8 @@
 use super::Litmus;
 use super::condition::{ComparisonOperator, Condition, Formula, Quantifier, Term};
 use super::program::{
-    Arithmetic, FinalState, Instruction, Location, Operand, Program, Register, Thread, ThreadPlacement, Update, Value,
+    Arithmetic, BarrierRole, FinalState, Instruction, Location, Operand, Program, Register, Thread, ThreadPlacement,
+    Update, Value, WARP,
 };
 use super::value_type::AtomicKind;
 use std::fmt;
@@ -106,7 +107,7 @@ impl NamedInstruction<'_> {
     /// Type suffix for an atomic on `location`, in the style of [`NamedInstruction::access_type`].
     fn atomic_type(&self, location: Location, update: Update) -> String {
         let known = self.program.locations[location.0 as usize].value_type;
-        let written = known.and_then(|known| AtomicKind::of(update).type_of(known.bits));
+        let written = known.and_then(|known| AtomicKind::of(update).type_of(known));
         written.map_or_else(String::new, |name| format!(".{name}"))
     }
 
@@ -147,7 +148,14 @@ impl fmt::Display for NamedInstruction<'_> {
                 let (left, right) = (self.operand(left), self.operand(right));
                 write!(f, "{} {}, {left}, {right}", arithmetic(operation), self.register(into))
             }
-            Instruction::Barrier { id } => write!(f, "bar.cta.sync {id}"),
+            Instruction::Barrier { id, role, count } => {
+                let role = match role {
+                    BarrierRole::Sync => "sync",
+                    BarrierRole::Arrive => "arrive",
+                };
+                write!(f, "bar.cta.{role} {id}")?;
+                count.map_or(Ok(()), |count| write!(f, ", {}", count * WARP))
+            }
             Instruction::KernelBoundary => f.write_str("kernel.boundary"),
             Instruction::Branch { comparison, left, right, target } => {
                 let (_, branch) = comparison_names(comparison);

@@ -98,6 +98,15 @@ pub enum Arithmetic {
     Or,
     /// Bitwise exclusive or.
     Xor,
+    /// The smaller value.
+    Min,
+    /// The larger value.
+    Max,
+    /// One more than the left value; zero if the left value is at least the right value. Both are unsigned.
+    Increment,
+    /// One less than the left value; the right value if the left value is zero or larger than the right value. Both
+    /// are unsigned.
+    Decrement,
 }
 
 impl Arithmetic {
@@ -105,10 +114,17 @@ impl Arithmetic {
     pub const OF_REGISTERS: [(Arithmetic, &'static str); 4] =
         [(Arithmetic::Add, "add"), (Arithmetic::Sub, "sub"), (Arithmetic::Mul, "mul"), (Arithmetic::Div, "div")];
 
-    /// Operations for atomics and reductions with their names. Source: PTX ISA, atom and red; the reader does not
-    /// support `.inc`, `.dec`, `.min` and `.max`.
-    pub const OF_ATOMICS: [(Arithmetic, &'static str); 4] =
-        [(Arithmetic::Add, "add"), (Arithmetic::And, "and"), (Arithmetic::Or, "or"), (Arithmetic::Xor, "xor")];
+    /// Operations for atomics and reductions with their names. Source: PTX ISA, atom and red.
+    pub const OF_ATOMICS: [(Arithmetic, &'static str); 8] = [
+        (Arithmetic::Add, "add"),
+        (Arithmetic::And, "and"),
+        (Arithmetic::Or, "or"),
+        (Arithmetic::Xor, "xor"),
+        (Arithmetic::Min, "min"),
+        (Arithmetic::Max, "max"),
+        (Arithmetic::Increment, "inc"),
+        (Arithmetic::Decrement, "dec"),
+    ];
 
     /// The result; wraps on overflow.
     pub fn apply(self, left: Value, right: Value) -> Value {
@@ -121,6 +137,12 @@ impl Arithmetic {
             Arithmetic::And => left & right,
             Arithmetic::Or => left | right,
             Arithmetic::Xor => left ^ right,
+            Arithmetic::Min => left.min(right),
+            Arithmetic::Max => left.max(right),
+            Arithmetic::Increment if left as u64 >= right as u64 => 0,
+            Arithmetic::Increment => left.wrapping_add(1),
+            Arithmetic::Decrement if left == 0 || left as u64 > right as u64 => right,
+            Arithmetic::Decrement => left.wrapping_sub(1),
         }
     }
 }
@@ -158,6 +180,18 @@ impl Update {
             Update::CompareAndSwap { .. } => old,
         }
     }
+}
+
+/// Threads per warp: each of a test's threads stands for a warp. Source: PTX ISA, `WARP_SZ`.
+pub const WARP: u32 = 32;
+
+/// Effect of a barrier on the arriving thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BarrierRole {
+    /// `sync`: the thread waits until the barrier opens.
+    Sync,
+    /// `arrive`: the thread continues at once.
+    Arrive,
 }
 
 /// An instruction.
@@ -215,10 +249,15 @@ pub enum Instruction {
         /// Second input.
         right: Operand,
     },
-    /// `bar.cta.sync`: waits for every thread in the CTA, except for threads with an ended kernel.
+    /// `bar.cta.sync`, `bar.cta.arrive`.
     Barrier {
-        /// The barrier.
+        /// The barrier of the CTA.
         id: u32,
+        /// Effect on the arriving thread.
+        role: BarrierRole,
+        /// Arrivals that open the barrier. `None`: those of every thread in the CTA, except for threads with an ended
+        /// kernel.
+        count: Option<u32>,
     },
     /// `kernel.boundary`: in every thread, instructions before it belong to a kernel, later instructions to the next
     /// kernel.
@@ -260,6 +299,49 @@ impl Instruction {
             | Instruction::Branch { .. }
             | Instruction::Jump { .. } => None,
         }
+    }
+
+    /// Register set by the instruction, if any.
+    pub fn sets(&self) -> Option<Register> {
+        match *self {
+            Instruction::Load { into, .. } | Instruction::Move { into, .. } | Instruction::Compute { into, .. } => {
+                Some(into)
+            }
+            Instruction::Atomic { into, .. } => into,
+            Instruction::Store { .. }
+            | Instruction::Fence { .. }
+            | Instruction::Barrier { .. }
+            | Instruction::KernelBoundary
+            | Instruction::Branch { .. }
+            | Instruction::Jump { .. } => None,
+        }
+    }
+
+    /// Registers read by the instruction.
+    pub fn reads(&self) -> impl Iterator<Item = Register> + use<> {
+        let register = |input| match input {
+            Operand::Register(register) => Some(register),
+            Operand::Value(_) => None,
+        };
+        let registers = match *self {
+            Instruction::Store { value, .. }
+            | Instruction::Move { value, .. }
+            | Instruction::Atomic { update: Update::Apply(_, value) | Update::Exchange(value), .. } => {
+                [register(value), None]
+            }
+            Instruction::Atomic { update: Update::CompareAndSwap { compare, new }, .. } => {
+                [register(compare), register(new)]
+            }
+            Instruction::Compute { left, right, .. } | Instruction::Branch { left, right, .. } => {
+                [register(left), register(right)]
+            }
+            Instruction::Load { .. }
+            | Instruction::Fence { .. }
+            | Instruction::Barrier { .. }
+            | Instruction::KernelBoundary
+            | Instruction::Jump { .. } => [None, None],
+        };
+        registers.into_iter().flatten()
     }
 
     /// Possible successor in addition to the next instruction.

@@ -34,9 +34,8 @@ const MODIFIERS: &[RejectedNames] = &[
     (ASYNC, &["async", "bulk", "mbarrier_init", "op_restrict", "sync_restrict"]),
     ("locations are global", &["shared", "local", "const", "param"]),
     ("caches are managed by the protocol", &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "level", "L1", "L2", "unified"]),
-    ("a value is an integer of at most 64 bits", &["b128", "f16", "bf16", "f16x2", "bf16x2", "f32", "f64"]),
+    ("a value is an integer of at most 64 bits", &["b128", "f16", "bf16", "f16x2", "bf16x2", "f32", "f64", "noftz"]),
     ("a location is one value", &["v2", "v4", "v8"]),
-    ("atomics add, and, or, xor, exchange and compare", &["inc", "dec", "min", "max", "noftz"]),
     (COMPUTE, &["lo", "hi", "wide", "sat", "cc", "rn", "rz", "rm", "rp", "ftz", "approx", "full"]),
 ];
 

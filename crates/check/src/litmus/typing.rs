@@ -59,15 +59,15 @@ impl Parser {
         self.typing.atomics.push(Atomic { location, kind, at });
     }
 
-    /// Parses the type at token `at` of an atomic with operation `kind`. The type determines the location's size, but
-    /// no sign.
+    /// Parses the type at token `at` of an atomic with operation `kind`. The type determines the location's size, and
+    /// the sign only if the operation compares values.
     pub(super) fn atomic_type(&mut self, kind: AtomicKind) -> Result<Option<ValueType>, LitmusError> {
         let at = self.at;
         let Some(written) = self.optional_type() else { return Ok(None) };
         if !kind.types().contains(&written.name()) {
             return Err(self.illegal(at, &format!(".{}", written.name()), &types_of(kind)));
         }
-        Ok(Some(ValueType { sign: Sign::Open, ..written }))
+        Ok(Some(if kind.compares_values() { written } else { ValueType { sign: Sign::Open, ..written } }))
     }
 
     /// Checks every constant and every atomic against the location's type.
@@ -79,7 +79,7 @@ impl Parser {
         }
         for Atomic { location, kind, at } in &self.typing.atomics {
             let Some(known) = self.value_type(*location) else { continue };
-            if kind.type_of(known.bits).is_none() {
+            if kind.type_of(known).is_none() {
                 return Err(self.illegal(*at, &format!("atomic of {} bits", known.bits), &types_of(*kind)));
             }
         }

@@ -85,14 +85,27 @@ pub(super) enum AtomicKind {
     /// `and`, `or`, `xor`, `exch`.
     Bits,
     CompareAndSwap,
+    /// `min`, `max`.
+    MinMax,
+    /// `inc`, `dec`.
+    IncDec,
 }
 
 impl AtomicKind {
     pub(super) fn of(update: Update) -> AtomicKind {
         match update {
-            Update::Apply(Arithmetic::Add, _) => AtomicKind::Add,
-            Update::Apply(..) | Update::Exchange(_) => AtomicKind::Bits,
+            Update::Apply(operation, _) => AtomicKind::of_operation(operation),
+            Update::Exchange(_) => AtomicKind::Bits,
             Update::CompareAndSwap { .. } => AtomicKind::CompareAndSwap,
+        }
+    }
+
+    pub(super) fn of_operation(operation: Arithmetic) -> AtomicKind {
+        match operation {
+            Arithmetic::Min | Arithmetic::Max => AtomicKind::MinMax,
+            Arithmetic::Increment | Arithmetic::Decrement => AtomicKind::IncDec,
+            Arithmetic::And | Arithmetic::Or | Arithmetic::Xor => AtomicKind::Bits,
+            Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Div => AtomicKind::Add,
         }
     }
 
@@ -103,13 +116,21 @@ impl AtomicKind {
             AtomicKind::Add => &["u32", "s32", "u64"],
             AtomicKind::Bits => &["b32", "b64"],
             AtomicKind::CompareAndSwap => &["b16", "b32", "b64"],
+            AtomicKind::MinMax => &["u32", "s32", "u64", "s64"],
+            AtomicKind::IncDec => &["u32"],
         }
     }
 
-    /// Name of the type with `bits` bits, if the operation allows any.
-    pub(super) fn type_of(self, bits: u32) -> Option<&'static str> {
-        let is_as_wide = |name: &&&str| ValueType::named(name).is_some_and(|known| known.bits == bits);
-        self.types().iter().find(is_as_wide).copied()
+    /// Name of the operation's type for a location of type `location`, if the operation allows a type with this size.
+    pub(super) fn type_of(self, location: ValueType) -> Option<&'static str> {
+        let sized = |name: &&&str| ValueType::named(name).is_some_and(|known| known.bits == location.bits);
+        let exact = self.types().iter().filter(sized).find(|name| ValueType::named(name) == Some(location));
+        exact.or_else(|| self.types().iter().find(sized)).copied()
+    }
+
+    /// True if the operation compares values, so that the sign of its type matters.
+    pub(super) fn compares_values(self) -> bool {
+        self == AtomicKind::MinMax
     }
 }
 

@@ -1,6 +1,6 @@
 //! Complete answers of the memory model: every allowed final state, each marked if sequentially consistent.
 
-use super::case::{Case, JudgedTest, Obstacle, stem_or};
+use super::case::{Case, JudgedTest, Obstacle, bounded_by_repetitions, stem_or};
 use super::report::{ModelVerdict, Outcome, TestVerdict};
 use super::{ProgressObserver, side_by_side};
 use crate::litmus::Assignments;
@@ -24,14 +24,16 @@ pub struct ModelOutcomes {
     pub name: String,
     /// File that contains the test.
     pub file: Option<String>,
-    /// `ok` if the outcomes are complete; otherwise the list is empty.
+    /// `ok` if the outcomes are complete. `bounded` if loops are unrolled to a number of repetitions, which the
+    /// reason names: the outcomes are then those up to this number. In all other cases the list is empty.
     pub verdict: TestVerdict,
     /// Reason for a verdict other than `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Condition of the test; `None` if it has no condition or was not read.
     pub condition: Option<String>,
-    /// The model's verdict on the condition's event; `None` without an answer.
+    /// The model's verdict on the condition's event; `None` without an answer, and if the event is not among bounded
+    /// outcomes.
     pub expected: Option<ModelVerdict>,
     /// Every outcome allowed by the axioms, in the order of the values.
     pub outcomes: Vec<AllowedOutcome>,
@@ -111,13 +113,18 @@ impl Case {
             }
         });
         let event = judged.allows_event();
+        let repetitions = judged.allowed.as_ref().and_then(|allowed| allowed.repetitions);
         ModelOutcomes {
             name: self.name.clone(),
             file: self.file.clone(),
-            verdict: TestVerdict::Ok,
-            reason: None,
+            verdict: if repetitions.is_some() { TestVerdict::Bounded } else { TestVerdict::Ok },
+            reason: repetitions.map(bounded_by_repetitions),
             condition: judged.condition.as_ref().map(|condition| program.condition(condition).to_string()),
-            expected: event.map(|allowed| if allowed { ModelVerdict::Allowed } else { ModelVerdict::Forbidden }),
+            expected: match event {
+                Some(true) => Some(ModelVerdict::Allowed),
+                Some(false) if repetitions.is_none() => Some(ModelVerdict::Forbidden),
+                Some(false) | None => None,
+            },
             outcomes: outcomes.collect(),
         }
     }
@@ -155,16 +162,34 @@ mod tests {
 
     #[test]
     fn a_test_that_is_not_answered_says_why() {
-        let looping = "PTX t {x=0;} P0@cta 0,gpu 0 ; LC00: ; goto LC00 ; exists x=0";
+        let hanging = "PTX t {x=0;} P0@cta 0,gpu 0 ; bar.cta.sync 0, 64 ; exists x=0";
         for (text, verdict, reason) in [
             ("", TestVerdict::Unreadable, "expected `PTX`"),
-            (looping, TestVerdict::Unsupported, "loop"),
+            (hanging, TestVerdict::Unsupported, "never meet"),
             ("PTX t {x=0;} P0@cta 0,gpu 0 ; fence.proxy.alias ; exists x=0", TestVerdict::Unsupported, "proxy"),
         ] {
             let answer = answer(text);
             assert_eq!((answer.verdict, answer.outcomes.len(), answer.expected), (verdict, 0, None));
             assert!(answer.reason.is_some_and(|found| found.contains(reason)));
         }
+    }
+
+    #[test]
+    fn a_loop_that_writes_is_answered_to_a_bound_and_one_that_polls_to_the_end() {
+        let text = |body: &str| {
+            format!(
+                "PTX t {{x=0;}} P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ; LC00: | st.relaxed.gpu x, 1 ; {body} exists (P0:r0 == 0)"
+            )
+        };
+        let polling = answer(&text("ld.relaxed.gpu r0, x | ; bne r0, 1, LC00 | ;"));
+        assert_eq!(
+            (polling.verdict, polling.expected, &polling.reason),
+            (TestVerdict::Ok, Some(ModelVerdict::Forbidden), &None)
+        );
+        let writing = answer(&text("atom.relaxed.gpu.or r0, x, 0 | ; bne r0, 1, LC00 | ;"));
+        assert_eq!((writing.verdict, writing.expected), (TestVerdict::Bounded, None), "more repetitions may allow it");
+        assert!(writing.reason.is_some_and(|reason| reason.contains("3 repetitions")));
+        assert_eq!(writing.outcomes.len(), 1);
     }
 
     #[test]

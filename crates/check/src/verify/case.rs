@@ -1,10 +1,11 @@
 //! Test cases: a program, the final states allowed by the model for it, and the event under test.
 
 use super::corpus::{CORE, HOST, HOST_POLLING, KERNELS, POLLING, QUEUES, SHAPES};
-use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
+use crate::axiomatic::{Limits, ModelError, Outcomes, outcomes};
 use crate::explore::{Evictions, too_large};
 use crate::litmus::{Condition, FinalState, Litmus, Program, parse};
 use crate::random;
+use crate::sequential::interleavings;
 
 /// Maximum number of candidate executions examined by the model for a test.
 const CANDIDATES: u64 = 10_000_000;
@@ -33,7 +34,7 @@ pub struct Case {
 enum Question {
     /// Checks that the model allows every final state.
     Outcomes,
-    /// Checks that an end is reachable: the threads poll, and the model does not support loops.
+    /// Checks that an end is reachable. The model is not queried.
     End,
 }
 
@@ -65,10 +66,10 @@ pub(super) enum Obstacle {
 impl From<ModelError> for Obstacle {
     fn from(error: ModelError) -> Obstacle {
         match error {
-            ModelError::Budget { .. } | ModelError::Paths { .. } => Obstacle::Bounded(format!("the model: {error}")),
-            ModelError::Loop { .. } | ModelError::Size { .. } | ModelError::Value { .. } => {
-                Obstacle::Unsupported(error.to_string())
+            ModelError::Budget { .. } | ModelError::Paths { .. } | ModelError::Arrivals { .. } => {
+                Obstacle::Bounded(format!("the model: {error}"))
             }
+            ModelError::Size { .. } | ModelError::Value { .. } => Obstacle::Unsupported(error.to_string()),
         }
     }
 }
@@ -203,7 +204,7 @@ impl Case {
             Obstacle::Unsupported(reason) => format!("unsupported: {reason}"),
             Obstacle::Bounded(reason) => format!("bounded: {reason}"),
         })?;
-        let allowed = judged.allowed.ok_or("the model reads no loops")?;
+        let allowed = judged.allowed.ok_or("the test asks for its end alone")?;
         Ok((judged.program, allowed))
     }
 
@@ -216,7 +217,11 @@ impl Case {
         if let Some(reason) = self.content.as_ref().ok().and_then(|(program, _)| too_large(program)) {
             return Err(Obstacle::Unsupported(reason));
         }
-        self.query_model(candidates)
+        let judged = self.query_model(candidates)?;
+        if let Some(allowed) = &judged.allowed {
+            judged.can_be_explored(allowed)?;
+        }
+        Ok(judged)
     }
 
     /// Queries the model without the explorer's size limits.
@@ -225,15 +230,44 @@ impl Case {
         if self.question == Question::End {
             return Ok(JudgedTest { program, allowed: None, condition });
         }
-        if !barriers_meet(&program)? {
+        let allowed = outcomes(&program, &Limits { candidates })?;
+        if allowed.barriers.can_hang {
             return Err(Obstacle::Unsupported("barriers of a CTA may never meet".to_owned()));
         }
-        let allowed = outcomes(&program, &Limits { candidates })?;
         Ok(JudgedTest { program, allowed: Some(allowed), condition })
     }
 }
 
+/// Maximum number of states examined to find an end of a program with loops. Source: assumed, as for the interleavings of
+/// an answer.
+const INTERLEAVED: usize = 500_000;
+
+/// Reason why outcomes may be missing.
+pub(super) fn bounded_by_repetitions(repetitions: usize) -> String {
+    format!(
+        "loops that do more than poll are unrolled to {repetitions} repetitions: further ones may allow further outcomes"
+    )
+}
+
 impl JudgedTest {
+    /// Checks that the model's answer is complete, and that a protocol without faults ends the program.
+    fn can_be_explored(&self, allowed: &Outcomes) -> Result<(), Obstacle> {
+        let unsupported = |reason: &str| Err(Obstacle::Unsupported(reason.to_owned()));
+        if let Some(repetitions) = allowed.repetitions {
+            return Err(Obstacle::Bounded(bounded_by_repetitions(repetitions)));
+        }
+        if allowed.barriers.has_several_groupings {
+            return unsupported("the order of arrivals decides which threads meet at a barrier");
+        }
+        // A loop may wait for a store that never comes, or that comes only behind a barrier at which the loop's thread is
+        // missing.
+        let never_ends = || interleavings(&self.program, INTERLEAVED).is_some_and(|interleaved| interleaved.is_empty());
+        if allowed.states().is_empty() || self.program.has_loop() && never_ends() {
+            return unsupported("no execution ends");
+        }
+        Ok(())
+    }
+
     /// True if `state` shows the event: the condition's event, or, for a program without condition, any state forbidden
     /// by the model.
     pub(super) fn is_event(&self, state: &FinalState) -> bool {

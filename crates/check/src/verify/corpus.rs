@@ -374,7 +374,7 @@ mod tests {
     fn a_folder_is_read_to_its_depths_in_order() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus");
         let tests = read_tests(&folder).unwrap();
-        assert_eq!(tests.len(), 52 + 183);
+        assert_eq!(tests.len(), 52 + 183 + 11);
         assert!(tests.is_sorted_by(|one, other| one.file < other.file));
     }
 

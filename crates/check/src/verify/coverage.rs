@@ -48,6 +48,8 @@ pub(super) struct MachineConstraints {
     pub(super) gpu_homes: bool,
     /// Set if pages move: then each GPU has a single module.
     pub(super) pages_move: bool,
+    /// Set if each GPU has its own copy of all memory.
+    pub(super) copied: bool,
     /// Set if all memory belongs to the host: then each GPU is a single client, and GPUs without threads hold nothing.
     pub(super) host_memory: bool,
 }
@@ -72,7 +74,7 @@ pub(super) fn coverage(program: &Program, placements: Placements, machines: Mach
 /// Machine shape. Two modules per GPU are the minimum for a home elsewhere on the GPU. If a writer, the GPU home and a
 /// reader occupy three modules in a GPU, three are needed; a protocol without GPU homes shows the effect on two GPUs.
 fn shape(program: &Program, sharing: Sharing, machines: MachineConstraints) -> PlacementParameters {
-    let MachineConstraints { gpu_homes, pages_move, host_memory } = machines;
+    let MachineConstraints { gpu_homes, pages_move, host_memory, .. } = machines;
     if host_memory {
         let gpus = gpus_of(program).max(1);
         return PlacementParameters { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true, host_memory };
@@ -120,6 +122,7 @@ fn sharings(program: &Program, machines: MachineConstraints) -> &'static [Sharin
     }
     match (program.locations.len() > 1, machines.pages_move) {
         (true, false) => &Sharing::ALL,
+        (true, true) if machines.copied => &Sharing::OF_COPIES,
         (true, true) => &Sharing::OF_PAGES,
         (false, _) => &[Sharing::Apart],
     }
@@ -139,7 +142,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     const WITH_GPU_HOMES: MachineConstraints =
-        MachineConstraints { gpu_homes: true, pages_move: false, host_memory: false };
+        MachineConstraints { gpu_homes: true, pages_move: false, copied: false, host_memory: false };
 
     fn program(places: &str, body: &str) -> Program {
         let text = format!("PTX test {{x=0; y=0;}} {places} ; {body} ; exists x=0");

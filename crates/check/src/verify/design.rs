@@ -1,10 +1,11 @@
 //! The object of verification: a protocol with options and a promise.
 
 use super::coverage::MachineConstraints;
-use crate::explore::{BoundaryPolicy, Config, UnrequestedChanges};
+use crate::explore::{BoundaryPolicy, Config, CopiedBytes, UnrequestedChanges};
 use crate::litmus::Program;
 use tombolo_protocol::catalogue::{UnknownProtocol, facts, names};
 use tombolo_protocol::choice::KEYWORDS;
+use tombolo_protocol::copies::{BrokenCopies, Copies};
 use tombolo_protocol::elision::{BrokenElision, ReleaseTime, TableKind};
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
@@ -26,6 +27,8 @@ pub struct Design {
     pub(super) broken_elision: Option<BrokenElision>,
     /// Rules for page moves, if pages move, including the broken rule if any.
     pub(super) paging: Option<Paging>,
+    /// Rules for copies behind kernels, including the broken rule if any, and the copied bytes, if memory is copied.
+    pub(super) copies: Option<(Copies, CopiedBytes)>,
     /// The strongest guarantee that the design promises to programs.
     promise: Promise,
 }
@@ -67,6 +70,17 @@ const PAGING: [(&str, Paging); 6] = [
     ("published-on-read", Paging { everybody: true, start: Start::PublishedToHome, subscribes: true, ..FAULTS }),
 ];
 
+/// Bytes copied behind kernels, by keyword.
+const COPIES: [(&str, CopiedBytes); 4] = [
+    ("copied", CopiedBytes::Written),
+    ("copied-needed", CopiedBytes::Needed),
+    ("copied-nothing", CopiedBytes::Nothing),
+    ("latest-writer", CopiedBytes::LatestWriter),
+];
+
+/// Every module has a copy of all memory, and uses its own.
+const DUPLICATED: Paging = Paging { everybody: true, start: Start::PublishedToAll, ..FAULTS };
+
 /// A page moves to the faulting module.
 const FAULTS: Paging = Paging {
     on_fault: OnFault::Migrate,
@@ -81,7 +95,8 @@ const FAULTS: Paging = Paging {
 fn keywords() -> Vec<&'static str> {
     let options = KEYWORDS.iter().map(|keyword| keyword.word);
     let policies = BOUNDARY_POLICIES.iter().map(|(word, _)| *word);
-    options.chain(policies).chain(PAGING.iter().map(|(word, _)| *word)).collect()
+    let pages = PAGING.iter().map(|(word, _)| *word).chain(COPIES.iter().map(|(word, _)| *word));
+    options.chain(policies).chain(pages).collect()
 }
 
 impl Design {
@@ -106,6 +121,7 @@ impl Design {
             boundary_policy: BoundaryPolicy::default(),
             broken_elision: None,
             paging: None,
+            copies: None,
             promise,
         })
     }
@@ -113,7 +129,7 @@ impl Design {
     /// Properties that determine the machines for the design's programs.
     pub(super) fn machines(&self, gpu_homes: bool) -> MachineConstraints {
         let host_memory = facts(self.protocol).is_some_and(|facts| facts.host);
-        MachineConstraints { gpu_homes, pages_move: self.paging.is_some(), host_memory }
+        MachineConstraints { gpu_homes, pages_move: self.paging.is_some(), copied: self.copies.is_some(), host_memory }
     }
 
     /// Sets the policy for kernel boundaries.
@@ -124,6 +140,17 @@ impl Design {
     /// Sets the rules for page moves.
     pub fn moving(self, paging: Paging) -> Design {
         Design { paging: Some(paging), ..self }
+    }
+
+    /// Sets the bytes that are copied behind kernels: each module has its own copy of all memory.
+    pub fn copying(self, bytes: CopiedBytes) -> Design {
+        Design { paging: Some(DUPLICATED), copies: Some((Copies::default(), bytes)), ..self }
+    }
+
+    /// Sets a broken rule for copies.
+    pub fn breaking_copies(self, rule: BrokenCopies) -> Design {
+        let copies = self.copies.map(|(_, bytes)| (Copies { broken: Some(rule) }, bytes));
+        Design { copies, ..self }
     }
 
     /// Sets a broken rule in the elision table.
@@ -142,7 +169,9 @@ impl Design {
     /// `+home-aware`: tables that elide boundaries. `+paging`: pages move to the faulting module. `+paging-remote`:
     /// pages are accessed remotely. `+paging-duplicates`: readers get copies. `+paging-everybody`: no module faults.
     /// `+published`: pages are published to all modules and a subscriber leaves. `+published-on-read`: readers
-    /// subscribe. The design's promise is the protocol's promise.
+    /// subscribe. `+copied`: each module has its own copy of all memory, and sends what it has written to all others
+    /// behind each kernel; `+copied-needed`: what others read later; `+copied-nothing`: nothing. `+latest-writer`: nothing, and loads
+    /// go to a page's latest writer. The design's promise is the protocol's promise.
     ///
     /// # Errors
     /// If the text names an unknown protocol or option, or page moves are not allowed under the protocol.
@@ -150,7 +179,7 @@ impl Design {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
         let mut options = ProtocolOptions::default();
-        let (mut boundary_policy, mut paging) = (BoundaryPolicy::default(), None);
+        let (mut boundary_policy, mut paging, mut copied) = (BoundaryPolicy::default(), None, None);
         for word in words {
             if let Some((_, by)) = BOUNDARY_POLICIES.iter().find(|(known, _)| *known == word) {
                 boundary_policy = *by;
@@ -160,16 +189,30 @@ impl Design {
                 paging = Some(*rules);
                 continue;
             }
+            if let Some((_, bytes)) = COPIES.iter().find(|(known, _)| *known == word) {
+                copied = Some(*bytes);
+                continue;
+            }
             let keyword = KEYWORDS.iter().find(|keyword| keyword.word == word);
             let keyword = keyword.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
             (keyword.set)(&mut options);
         }
         let unknown = || UnknownProtocol { name: protocol.to_owned() };
         let promise = facts(protocol).ok_or_else(unknown)?.promise_with(&options);
-        if paging.is_some() && !pages_may_move_under(protocol, options)? {
+        if (paging.is_some() || copied.is_some()) && !pages_may_move_under(protocol, options)? {
             return Err(ConfigurationError::Paging { protocol: protocol.to_owned() });
         }
-        Ok(Design { boundary_policy, paging, ..Design::new(configuration, protocol, options, promise)? })
+        // Stores of other modules arrive behind kernels alone.
+        let promise = match copied {
+            None => promise,
+            Some(CopiedBytes::Nothing | CopiedBytes::LatestWriter) => Promise::Nothing,
+            Some(CopiedBytes::Written | CopiedBytes::Needed) => Promise::KernelBoundary,
+        };
+        let design = Design { boundary_policy, paging, ..Design::new(configuration, protocol, options, promise)? };
+        Ok(match copied {
+            Some(bytes) => design.copying(bytes),
+            None => design,
+        })
     }
 
     /// Configuration text for the explored properties, in [`Design::configured`] syntax.
@@ -178,18 +221,24 @@ impl Design {
             BOUNDARY_POLICIES.iter().find(|(_, boundary_policy)| *boundary_policy == self.boundary_policy);
         let word = boundary_policy.map_or_else(String::new, |(word, _)| format!("+{word}"));
         let rules = self.paging.map(|rules| Paging { broken: None, ..rules });
-        let pages = PAGING.iter().find(|(_, known)| Some(*known) == rules);
-        let pages = pages.map_or_else(String::new, |(word, _)| format!("+{word}"));
+        let copied = COPIES.iter().find(|(_, bytes)| self.copies.is_some_and(|(_, known)| known == *bytes));
+        let pages = PAGING.iter().find(|(_, known)| Some(*known) == rules).map(|(word, _)| *word);
+        let pages = copied.map(|(word, _)| *word).or(pages);
+        let pages = pages.map_or_else(String::new, |word| format!("+{word}"));
         configuration(self.protocol, self.options) + &word + &pages
     }
 
     /// Rules for published pages, if pages are published.
     pub(super) fn publication(&self) -> Option<Publication> {
-        self.paging.filter(|rules| rules.start != Start::OneCopy).map(|_| Publication::default())
+        let published = self.paging.filter(|rules| self.copies.is_none() && rules.start != Start::OneCopy);
+        published.map(|_| Publication::default())
     }
 
     /// Budget for page changes without a requesting access: moving pages are sent elsewhere, subscribers leave.
     pub(super) fn unrequested(&self) -> UnrequestedChanges {
+        if self.copies.is_some() {
+            return UnrequestedChanges::default();
+        }
         let moves = Config::new(self.protocol).unrequested;
         self.publication().map_or(moves, |_| UnrequestedChanges { leaves: 1, ..UnrequestedChanges::default() })
     }
@@ -197,8 +246,8 @@ impl Design {
     /// True if the explorations cannot distinguish this design from `other`.
     pub(super) fn is_explored_as(&self, other: &Design) -> bool {
         let explored = |design: &Design| {
-            let Design { protocol, options, boundary_policy, broken_elision, paging, promise, .. } = *design;
-            (protocol, options, boundary_policy, broken_elision, paging, promise)
+            let Design { protocol, options, boundary_policy, broken_elision, paging, copies, promise, .. } = *design;
+            (protocol, options, boundary_policy, broken_elision, paging, copies, promise)
         };
         explored(self) == explored(other)
     }
@@ -240,6 +289,9 @@ mod tests {
             "viper+back+cached",
             "hmg+back+downgrade+track-all",
             "memory-side+back+paging-duplicates",
+            "memory-side+back+published",
+            "memory-side+back+copied",
+            "memory-side+copied-needed",
         ] {
             assert_eq!(Design::configured(text).unwrap().configuration(), text);
         }

@@ -90,6 +90,7 @@ impl<'a> Job<'a> {
             broken_elision: self.design.broken_elision,
             paging: self.design.paging,
             publication: self.design.publication(),
+            copies: self.design.copies,
             unrequested: self.design.unrequested(),
             start: place.start,
             evictions: self.case.evictions(),

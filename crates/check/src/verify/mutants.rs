@@ -200,6 +200,7 @@ fn row_of_rule(rule: BrokenRule) -> RuleInfo {
             of(&["MP+reader.sys", "MP+neighbour.sys"])
         }
         BrokenRule::BarrierSkipsLoads => of(&["LB+barrier.sys"]),
+        BrokenRule::BarrierOpensEarly => of(&["LB+barrier.sys"]),
         BrokenRule::ReleaseSkipsStores => of(&["MP.gpu", "K-MP"]),
         BrokenRule::ReleaseSkipsInvalidations => of(&["MP.gpu", "K-MP+reload"]),
         BrokenRule::ReleaseDrainsOwnHomesOnly => of(&["WRC.sys"]),

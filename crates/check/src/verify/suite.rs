@@ -135,7 +135,7 @@ impl SuiteTest {
         let config = mutant.config(&self.case, Start::Cold);
         let gpu_homes = is_hierarchical(&config).expect("a mutant names a protocol there is");
         let host_memory = facts(mutant.protocol).is_some_and(|facts| facts.host);
-        let machines = MachineConstraints { gpu_homes, pages_move: false, host_memory };
+        let machines = MachineConstraints { gpu_homes, pages_move: false, copied: false, host_memory };
         let cell = &self.places[if host_memory { 2 } else { usize::from(gpu_homes) }];
         cell.get_or_init(|| coverage(&self.judged().program, self.case.placements, machines).places)
     }

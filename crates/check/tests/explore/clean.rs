@@ -48,7 +48,7 @@ fn clean_over(test: &Test, sharing: Sharing, layouts: &[ProgramLayout], config: 
         layouts.len(),
         begun.elapsed()
     );
-    let allowed = test.allowed.as_ref().expect("the shapes have no loops").states();
+    let allowed = test.allowed.as_ref().expect("the model is queried").states();
     assert_eq!(outcomes.len(), allowed.len(), "{name} under {protocol} reaches all that is allowed");
 }
 

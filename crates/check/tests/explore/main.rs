@@ -2,6 +2,7 @@
 
 mod broken_rules;
 mod clean;
+mod copies;
 mod elision;
 mod nodes;
 mod paging;

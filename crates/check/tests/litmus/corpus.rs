@@ -56,6 +56,24 @@ fn variant_verdicts_are_reproduced() {
 }
 
 #[test]
+fn verdicts_of_loops_are_reproduced() {
+    let rows = rows("loops.csv");
+    assert_eq!(rows.len(), 11);
+    for row in rows {
+        let litmus = test(&row[0]);
+        assert!(litmus.program.has_loop(), "{}", row[0]);
+        assert_eq!(verdict(&litmus), row[1], "{}", row[0]);
+        let outcomes = outcomes(&litmus.program, &Limits::default()).expect("they are small");
+        assert_eq!(
+            outcomes.repetitions.map_or(String::new(), |repetitions| repetitions.to_string()),
+            row[2],
+            "{}",
+            row[0]
+        );
+    }
+}
+
+#[test]
 fn host_verdicts_are_what_the_scopes_and_boundaries_of_each_test_say() {
     let rows = rows(HOST);
     assert_eq!(rows.len(), 60);

@@ -61,6 +61,10 @@ fn every_instruction_is_printed_as_it_was_read() {
         "mul r0, r0, r0",
         "div r0, r1, r2",
         "bar.cta.sync 4",
+        "bar.cta.sync 5, 64",
+        "bar.cta.arrive 15, 1024",
+        "atom.release.cta.max r0, x, -1",
+        "red.relaxed.gpu.dec y, 3",
         "bge r0, -1, LC00",
         "goto LC00",
     ];
@@ -137,7 +141,7 @@ fn errors_name_place_and_what_is_allowed() {
     assert_eq!(row_error("ld.weak r0, x ld.weak r1, x ;"), "file:6:15: expected `|` or `;`, found `ld`");
     assert_eq!(
         row_error("red.relaxed.gpu.cas x, 0, 1 ;"),
-        "file:6:17: `red.cas` is not PTX: a reduction returns nothing: its operations are .add, .and, .or, .xor"
+        "file:6:17: `red.cas` is not PTX: a reduction returns nothing: its operations are .add, .and, .or, .xor, .min, .max, .inc, .dec"
     );
     assert_eq!(row_error("goto LC07 ;"), "file:6:6: expected a label of the same thread, found `LC07`");
     let uneven = row_error("kernel.boundary | ;\nkernel.boundary | kernel.boundary ;");
@@ -219,7 +223,7 @@ fn the_wider_corpus_is_unsupported_by_name() {
     let of_row = |row: &str| name(&text(row, "exists x=0"));
     assert_eq!(of_row("suld.weak r0, x ;"), "suld");
     assert_eq!(of_row("fence.proxy.alias ;"), "fence.proxy");
-    assert_eq!(of_row("bar.cta.arrive 1 ;"), "bar.cta.arrive");
+    assert_eq!(of_row("bar.cta.red 1 ;"), "bar.cta.red");
     assert_eq!(of_row("bar.cta.sync r1 ;"), "bar.cta.sync with a register");
     assert_eq!(of_row("ld.weak r0, r1 ;"), "address in a register");
     assert_eq!(name("PTX t\n{ y @ generic aliases x; }"), "alias");

@@ -58,6 +58,11 @@ fn what_may_be_left_out_or_written_otherwise_reads_as_the_full_spelling() {
         ("bar.sync 2", "bar.cta.sync 2"),
         ("barrier.sync 2", "bar.cta.sync 2"),
         ("barrier.cta.sync.aligned 2", "bar.cta.sync 2"),
+        ("bar.sync 2, 96", "bar.cta.sync 2, 96"),
+        ("bar.sync 2, 0", "bar.cta.sync 2"),
+        ("barrier.arrive.aligned 2, 96", "bar.cta.arrive 2, 96"),
+        ("atom.max.u32 r1, [x], 1", "atom.relaxed.gpu.max.u32 r1, x, 1"),
+        ("red.gpu.min.s64 [x], -1", "red.relaxed.gpu.min.s64 x, -1"),
     ];
     for (spelling, full) in spellings {
         assert_eq!(printed(spelling), full, "{spelling}");
@@ -148,14 +153,15 @@ fn known_instructions_of_ptx_are_unsupported_with_a_reason() {
         ("ld.mmio.relaxed.sys r1, x", ".mmio", "generic proxy"),
         ("st.async.weak x, 1", ".async", "asynchronous"),
         ("red.async.relaxed.cluster.add x, 1", ".async", "asynchronous"),
-        ("atom.relaxed.gpu.max r1, x, 1", ".max", "atomics"),
         ("atom.relaxed.gpu.add.f32 r1, x, 1", ".f32", "an integer"),
         ("shfl.sync r0, r1, 1", "shfl", "alone in its warp"),
         ("mov r0, 1", "mov", "ld, add"),
         ("bra LC00", "bra", "beq"),
-        ("barrier.cluster.arrive", "barrier.cluster.arrive", "whole CTA"),
-        ("bar.warp.sync 1", "bar.warp.sync", "whole CTA"),
-        ("bar.sync 0, 64", "bar.sync with a thread count", "whole CTA"),
+        ("barrier.cluster.arrive", "barrier.cluster.arrive", "one of a CTA"),
+        ("bar.warp.sync 1", "bar.warp.sync", "one of a CTA"),
+        ("bar.red.popc.u32 r1, 0, r0", "bar.red.popc.u32", "one of a CTA"),
+        ("bar.sync 0, r1", "bar.sync with a register", "constants"),
+        ("bar.sync 0, 64 ; | bar.sync 0", "barrier 0 with two counts", "an equal count"),
         ("ld.weak r0, [x+4]", "offset", "one size"),
     ];
     for (instruction, name, reason) in unsupported {
@@ -169,8 +175,16 @@ fn known_instructions_of_ptx_are_unsupported_with_a_reason() {
 fn what_no_ptx_has_is_misspelt_and_told_what_is_allowed() {
     let misspelt = [
         ("atom.volatile.add r1, x, 1", ".relaxed, .acquire, .release, .acq_rel, a scope or an operation"),
-        ("red.volatile.add x, 1", ".relaxed, .release, a scope or an operation (add, and, or, xor)"),
+        (
+            "red.volatile.add x, 1",
+            ".relaxed, .release, a scope or an operation (add, and, or, xor, min, max, inc, dec)",
+        ),
         ("bar.sync 999", "a barrier of 0 to 15"),
+        ("bar.sync 0, 48", "a multiple of 32"),
+        ("bar.sync 0, 4096", "a multiple of 32 up to 1024"),
+        ("bar.arrive 0, 0", "names the barrier's count"),
+        ("bar.arrive 0", "names the barrier's count"),
+        ("atom.inc.s32 r1, x, 1", ".u32"),
         ("bar.cta.sync 16", "a barrier of 0 to 15"),
         ("barrier.sync -1", "a barrier of 0 to 15"),
         ("fence.sc", ".cta, .cluster, .gpu, .sys"),

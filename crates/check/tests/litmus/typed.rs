@@ -115,7 +115,11 @@ fn what_the_assembler_refuses_is_no_ptx_and_told_the_rule() {
         ("red.relaxed.gpu.exch x, 1", "red.exch", "returns nothing: its operations are"),
         ("red.relaxed.gpu.cas.b32 x, 1, 2", "red.cas", "returns nothing: its operations are"),
         ("red.relaxed.gpu.sub x, 1", ".sub", "the operations are add, and, or, xor"),
-        ("atom.relaxed.gpu.sub r0, x, 1", ".sub", "the operations are add, and, or, xor, exch, cas"),
+        (
+            "atom.relaxed.gpu.sub r0, x, 1",
+            ".sub",
+            "the operations are add, and, or, xor, min, max, inc, dec, exch, cas",
+        ),
         ("atom.acq_rel.gpu.mul r0, x, 1", ".mul", "the operations are"),
         ("atom.relaxed.gpu.div.u32 r0, x, 1", ".div", "the operations are"),
         ("atom.relaxed.gpu.add.s64 r0, x, 1", ".s64", "are .u32, .s32, .u64"),

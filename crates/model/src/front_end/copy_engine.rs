@@ -17,6 +17,7 @@ use crate::module::parts::Parts;
 use crate::observe::value_probe::Contents;
 use std::collections::VecDeque;
 use std::ops::Range;
+use tombolo_protocol::copies::{ArrivalStep, Copies};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, Serializer};
 
 /// Counters of a copy engine.
@@ -194,10 +195,8 @@ impl CopyEngine {
         for line in (lines.start.0..lines.end.0).map(Line) {
             let slice = parts.config.map.slice(line);
             let found = parts.at_slice(slice, |slice, here| slice.read_for_copy(line, here));
-            let mut data = parts.as_slice(self.id, line).shared.memory.read(line);
-            if let Some((valid, held, _)) = found {
-                data.merge(held, valid);
-            }
+            let memory = parts.as_slice(self.id, line).shared.memory.read(line);
+            let data = rules(copy, parts).sent(memory, found.map(|(valid, held, _)| (valid, held)));
             let at = match found {
                 Some((Mask::ALL, _, leaves)) => leaves.time(),
                 Some(_) | None => parts.as_slice(self.id, line).read_memory(line, Mask::ALL, Departure::at(now)).done,
@@ -231,7 +230,7 @@ impl CopyEngine {
     ) {
         let Chunk { copy, first, lines, is_last } = chunk;
         let load = parts.config.sideband.unload(copy, first);
-        self.store((first, u64::from(lines)), load, ready, parts);
+        self.store(copy, (first, u64::from(lines)), load, ready, parts);
         if is_last {
             self.done(copy, self.taken, parts);
         }
@@ -242,25 +241,30 @@ impl CopyEngine {
         let lines: Vec<Line> = parts.config.map.page_lines(page).collect();
         let count = lines.len() as u64;
         let ready = self.from_host.send(parts.out.now(), parts.config.packet_sizes.copied(count));
-        self.store((lines[0], count), parts.config.sideband.give(page), ready, parts);
+        self.store(CopyName::Page(page), (lines[0], count), parts.config.sideband.give(page), ready, parts);
         self.done(CopyName::Page(page), self.taken, parts);
     }
 
-    /// Memory writes lines that have arrived at `ready`. The L2 drops its copies, and dirty bytes go to memory first.
+    /// Memory writes lines that have arrived at `ready`. The L2 drops its copies.
     fn store<C: L2Design<D>, D: Contents>(
         &mut self,
+        copy: CopyName,
         (first, count): (Line, u64),
         load: SideData<D>,
         ready: Ps,
         parts: &mut Parts<'_, '_, C, D>,
     ) {
         let lines = || (first.0..first.0 + count).map(Line);
-        for line in lines() {
-            let slice = parts.config.map.slice(line);
-            parts.at_slice(slice, |slice, here| slice.overwrite_by_copy(line, here));
-        }
-        for (line, mask, data) in load.lines {
-            parts.as_slice(self.id, line).shared.memory.write(line, mask, data);
+        for step in rules(copy, parts).arrival() {
+            match step {
+                ArrivalStep::DropLine => lines().for_each(|line| {
+                    let slice = parts.config.map.slice(line);
+                    parts.at_slice(slice, |slice, here| slice.overwrite_by_copy(line, here));
+                }),
+                ArrivalStep::Write => load.lines.iter().for_each(|(line, mask, data)| {
+                    parts.as_slice(self.id, *line).shared.memory.write(*line, *mask, *data);
+                }),
+            }
         }
         for shown in load.flags {
             parts.as_slice(self.id, shown.line()).flags_mut().learn_shown(shown);
@@ -278,10 +282,21 @@ impl CopyEngine {
     }
 }
 
+/// Rules for a copy. Pages move by the rules for pages, which no rule for copies breaks.
+fn rules<C: L2Design<D>, D: Contents>(copy: CopyName, parts: &Parts<'_, '_, C, D>) -> Copies {
+    match copy {
+        CopyName::Page(_) => Copies::default(),
+        CopyName::Listed(_) => parts.config.copies,
+    }
+}
+
 /// Bytes in a line changed by a copy at the destination.
 fn carried<C: L2Design<D>, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
     match copy {
         CopyName::Page(_) => Mask::ALL,
-        CopyName::Listed(index) => parts.config.schedule.copies[index as usize].written.mask(line),
+        CopyName::Listed(index) => {
+            let written = parts.config.schedule.copies[index as usize].written.mask(line);
+            parts.config.copies.carried(written)
+        }
     }
 }

@@ -30,6 +30,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::sharing::PagingConfig;
+use tombolo_protocol::copies::Copies;
 use tombolo_protocol::paging::{ChangeReason, ChangeStep, Holder, OnFault, PageTransition, Paging, Residence};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{ModuleId, Page, Ps};
@@ -115,6 +116,8 @@ pub struct DriverConfig<'a> {
     pub layout: ComponentLayout,
     /// Paging rules.
     pub paging: Paging,
+    /// Rules for copies between GPUs.
+    pub copies: Copies,
     /// Set if thrashing pages are pinned.
     pub pins: bool,
     /// Initial locations of pages.
@@ -129,6 +132,7 @@ pub struct DriverConfig<'a> {
 pub struct Driver {
     layout: ComponentLayout,
     paging: Paging,
+    copies: Copies,
     costs: PagingConfig,
     /// Time to read the access records.
     stop: Ps,
@@ -172,10 +176,11 @@ pub struct Driver {
 impl Driver {
     /// An idle driver.
     pub fn new(config: DriverConfig<'_>) -> Driver {
-        let DriverConfig { machine, layout, paging, pins, pages, schedule, subscribed } = config;
+        let DriverConfig { machine, layout, paging, copies, pins, pages, schedule, subscribed } = config;
         let mut driver = Driver {
             layout,
             paging,
+            copies,
             costs: machine.paging.clone(),
             stop: machine.publication.stop,
             pins,
@@ -282,7 +287,8 @@ impl Driver {
             Message::Shootdown { pages } => pages.pages().for_each(|page| self.unmap(page)),
             Message::PagingDone { pages } => pages.pages().for_each(|page| self.part_done(page, out)),
             Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
-            Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
+            Message::Copied { copy: CopyName::Listed(_) } if self.copies.launch_waits() => self.errand_part_done(out),
+            Message::Copied { copy: CopyName::Listed(_) } => {}
             Message::ModuleTransfers { slot, command, module } => self.send_part((slot, command), module, out),
             Message::ScheduledTasks { slot, command, behind: true } if self.schedule.overlaps => {
                 // All parts have been requested; the task waits only for this message and the operations in flight.

@@ -16,6 +16,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Coherence;
+use tombolo_protocol::copies::Copies;
 use tombolo_protocol::drain::StoreRoute;
 use tombolo_protocol::paging::Paging;
 use tombolo_protocol::sm_rules::SmRules;
@@ -61,6 +62,8 @@ pub struct ModuleSite<D: Contents> {
     pub schedule: Arc<Schedule>,
     /// Rules for moving pages.
     pub paging: Paging,
+    /// Rules for copies between GPUs.
+    pub copies: Copies,
     /// Line contents in transit between memories.
     pub sideband: Sideband<D>,
     /// Host transfers in flight.

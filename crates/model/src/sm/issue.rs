@@ -275,7 +275,7 @@ impl<D: Contents> Sm<D> {
         let index = usize::from(self.warps[slot].cta);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
         cta.latest = cta.latest.max((*at).max(self.warps[slot].shared_at));
-        if cta.at_barrier + 1 == cta.alive {
+        if front::barrier_opens(&here.config.sm_rules, cta.at_barrier + 1, None, cta.alive) {
             // The last warp to arrive continues after all scratchpad accesses in its CTA have finished.
             let latest = cta.latest;
             self.open_barrier(index, Some(slot), here);
@@ -326,7 +326,7 @@ impl<D: Contents> Sm<D> {
         cta.latest = cta.latest.max(end);
         if cta.alive == 0 {
             self.end_cta(index as u8, here);
-        } else if cta.at_barrier == cta.alive {
+        } else if front::barrier_opens(&here.config.sm_rules, cta.at_barrier, None, cta.alive) {
             self.open_barrier(index, None, here);
         }
     }

@@ -4,10 +4,11 @@ use crate::common::{apart, design};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
+use tombolo_protocol::copies::BrokenCopies;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
 use tombolo_system::paging::CopiesRecord;
-use tombolo_system::{RunRecord, RunSpec, run, run_checked};
-use tombolo_types::LineSize;
+use tombolo_system::{BrokenRules, RunRecord, RunSpec, run, run_checked};
+use tombolo_types::{LineSize, Mask, Order};
 
 /// Lines per page, and per GPU's part of the array.
 const PAGE: u64 = 512;
@@ -160,6 +161,36 @@ fn loads_find_the_latest_writer_and_cross_once_per_miss() {
     assert_eq!(sent(&record), (GPUS - 1) * PAGE * (16 + 128 + 16), "its own loads stay, stores are local");
     let placed = simulate("numa-memory-side", &program);
     assert!(sent(&placed) > sent(&record), "where the page stays the writer's stores cross, too");
+}
+
+/// Three kernels that write, each followed by a kernel in which all GPUs read all lines. Each GPU first writes its part,
+/// then that of its neighbour, whose L2 has older dirty bytes. Last, it writes other bytes in both parts: each line has
+/// two writers.
+fn exchanging() -> Arc<DirectedProgram> {
+    let all = || (0..GPUS).map(|_| CtaBuilder::sharing(0..GPUS * PAGE, 8, |w, line| _ = w.read([line]))).collect();
+    let writing = |parts: &[u64], bytes: fn(u64) -> u32| {
+        let cta = |gpu: u64| {
+            let lines = parts.iter().flat_map(|beside| part((gpu + beside) % GPUS));
+            CtaBuilder::new().warp(|w| lines.for_each(|line| _ = w.store([line], Mask(bytes(gpu)), Order::WEAK)))
+        };
+        (0..GPUS).map(cta).collect()
+    };
+    let (own, neighbour) = (writing(&[0], |_| 3), writing(&[1], |_| 3));
+    over(vec![all(), own, all(), neighbour, all(), writing(&[0, 1], |gpu| 3 << (4 * gpu)), all()])
+}
+
+#[test]
+fn checked_runs_see_every_broken_rule_of_copies() {
+    let spec = spec(&apart(GPUS, &[]), "memcpy", &[], &exchanging());
+    let violations = |rule: Option<BrokenCopies>| {
+        let rules = rule.map_or(BrokenRules::default(), BrokenRules::from);
+        let record = run_checked(&spec, rules).unwrap_or_else(|error| panic!("{error}"));
+        record.check.expect("a checked run says what it found").violations
+    };
+    assert_eq!(violations(None), 0);
+    for rule in BrokenCopies::ALL {
+        assert!(violations(Some(rule)) > 0, "{}", rule.name());
+    }
 }
 
 #[test]

@@ -11,13 +11,14 @@ use crate::verdict::{Host, Verification};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
-use tombolo_attack::{Attack, Target, TimedReport, attack, shipped};
-use tombolo_check::explore::BoundaryPolicy;
+use tombolo_attack::{Attack, Target, TimedReport, attack, attack_shipped};
+use tombolo_check::explore::{BoundaryPolicy, CopiedBytes};
 use tombolo_check::verify::mutants::{Mutant, TestEffort, catch, mutants};
 use tombolo_check::verify::{
     Budget, Case, Design, Observations, PLACEMENTS_OF_RANDOM, ProgressObserver, answers, compare, read_tests, verify,
 };
 use tombolo_design::elision::Cpelide;
+use tombolo_design::placement::{CopyContents, ExploredSharing};
 use tombolo_design::{DesignConfig, Elision, design, list_designs};
 use tombolo_experiment::campaign::Watcher;
 use tombolo_protocol::catalogue::facts;
@@ -147,10 +148,12 @@ impl Arguments {
     fn attacked(&self, runs: u64, designs: &[DesignConfig], cases: &[Case]) -> Vec<TimedReport> {
         let targets: Vec<Target> = designs.iter().map(Target::new).collect();
         let named = !self.litmus.is_empty() || self.random.is_some();
-        let all = if named { cases.to_vec() } else { shipped() };
         let (seed, threads) = (self.seed, self.threads.count());
-        let run = Attack { targets: &targets, cases: &all, random: !named, seed, runs, threads };
-        attack(&run, &Progress::over(runs as usize * designs.len(), "runs"))
+        let progress = Progress::over(runs as usize * designs.len(), "runs");
+        if named {
+            return attack(&Attack { targets: &targets, cases, random: false, seed, runs, threads }, &progress);
+        }
+        attack_shipped(&targets, (seed, runs), threads, &progress)
     }
 
     fn designs(&self) -> Result<Vec<DesignConfig>, CommandFailure> {
@@ -160,14 +163,9 @@ impl Arguments {
         let checked: Vec<DesignConfig> = described.iter().map(|one| one.check()).collect::<Result<_, _>>()?;
         print_notes(&described);
         refuse_twice("--design", checked.iter().map(|design| design.name.as_str()))?;
-        let why = |design: &DesignConfig| design.placement.sharing().explored().err();
-        if self.designs.is_empty() {
-            return Ok(checked.into_iter().filter(|design| why(design).is_none()).collect());
-        }
-        let Some((design, what)) = checked.iter().find_map(|design| why(design).map(|what| (design, what))) else {
-            return Ok(checked);
-        };
-        let reason = format!("{what} are not explored; run --check holds the values of a run");
+        let unexplored = checked.iter().find_map(|design| Some((design, design.placement.sharing().unexplored()?)));
+        let Some((design, what)) = unexplored else { return Ok(checked) };
+        let reason = format!("{what} are not explored; run --check checks the values of a run");
         Err(CommandFailure::Argument { flag: "--design", value: design.name.clone(), reason })
     }
 
@@ -215,8 +213,21 @@ fn checked(design: &DesignConfig) -> Design {
             .expect("a test finds a protocol for every coherence")
             .with_boundary_policy(policy);
     match design.placement.sharing().explored() {
-        Ok(Some(paging)) => explored.moving(paging),
-        Ok(None) | Err(_) => explored,
+        ExploredSharing::Pages(paging) => explored.moving(paging),
+        ExploredSharing::Copied(contents) => explored.copying(copied_bytes(contents)),
+        ExploredSharing::LatestWriter => explored.copying(CopiedBytes::LatestWriter),
+        ExploredSharing::Placed => explored,
+    }
+}
+
+/// The explored counterpart of copied contents. Ranges, pages and lines differ in bytes that the sender has not written,
+/// which a copy never changes, and in lines that no other GPU accesses. Needed bytes are counted by lines in a run, and
+/// by locations in an exploration, which thus sends no more than a run.
+fn copied_bytes(contents: CopyContents) -> CopiedBytes {
+    match contents {
+        CopyContents::Hull | CopyContents::SharedPages | CopyContents::SharedLines => CopiedBytes::Written,
+        CopyContents::Needed => CopiedBytes::Needed,
+        CopyContents::Nothing => CopiedBytes::Nothing,
     }
 }
 
@@ -240,20 +251,55 @@ impl tombolo_attack::ProgressObserver for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn what_is_explored_of_every_shipped_design_is_pinned() {
         let pinned = include_str!("../../../check/tests/golden.toml");
         let moving = include_str!("../../../check/tests/explore/paging.rs");
+        let copied = include_str!("../../../check/tests/explore/copies.rs");
         for listed in list_designs() {
             let described = design(listed.name).and_then(|tree| tree.check()).expect("it ships");
             let configuration = checked(&described).configuration();
             let is_pinned = match described.placement.sharing().explored() {
-                Ok(None) => pinned.contains(&format!("\n[\"{configuration}\"]\n")),
-                Ok(Some(_)) => moving.contains(&format!("\"{configuration}\"")),
-                Err(_) => true,
+                ExploredSharing::Placed => pinned.contains(&format!("\n[\"{configuration}\"]\n")),
+                ExploredSharing::Copied(_) | ExploredSharing::LatestWriter => {
+                    copied.contains(&format!("\"{configuration}\""))
+                }
+                ExploredSharing::Pages(_) => moving.contains(&format!("\"{configuration}\"")),
             };
             assert!(is_pinned, "{}: {configuration}", listed.name);
         }
+    }
+
+    /// Verdicts and states of a configuration in the pinned results, as in the document's table.
+    fn pinned_results(pinned: &str, configuration: &str) -> String {
+        let tables: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(pinned).expect("the file is TOML");
+        let Some(rows) = tables.get(configuration) else { return "test of its own | ".to_owned() };
+        let states = |row: &String| -> u64 {
+            let (_, rest) = row.split_once(", ").expect("a row begins with its verdict");
+            rest.split(' ').next().and_then(|states| states.parse().ok()).expect("its states")
+        };
+        let count = |verdict: &str| rows.values().filter(|row| row.starts_with(verdict)).count();
+        let verdicts = ["ok", "bounded", "not promised"].map(|verdict| (count(verdict), verdict));
+        let listed: Vec<String> =
+            verdicts.iter().filter(|(n, _)| *n > 0).map(|(n, verdict)| format!("{n} {verdict}")).collect();
+        format!("{} | {:.1}", listed.join(", "), rows.values().map(states).sum::<u64>() as f64 / 1e6)
+    }
+
+    #[test]
+    fn the_table_of_the_document_lists_what_is_explored_of_every_shipped_design() {
+        let pinned = include_str!("../../../check/tests/golden-deep.toml");
+        let mut explored: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for listed in list_designs() {
+            let described = design(listed.name).and_then(|tree| tree.check()).expect("it ships");
+            let (configuration, promise) = (checked(&described).configuration(), described.promises.strongest().word());
+            let row = format!("`{configuration}` | {promise} | {}", pinned_results(pinned, &configuration));
+            explored.entry(row).or_default().push(listed.name);
+        }
+        let rows = explored.into_iter().map(|(row, designs)| format!("| {} | {row} |\n", designs.join(", ")));
+        let expected: String = rows.collect();
+        let document = include_str!("../../../../docs/verification.md");
+        assert!(document.contains(&expected), "docs/verification.md is to contain:\n{expected}");
     }
 }

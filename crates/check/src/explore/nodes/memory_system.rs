@@ -72,6 +72,10 @@ impl<P: Nodes> MemorySystem for NodeMachine<'_, P> {
             && state.merges.iter().any(|merge| merge.thread as usize == thread && merge.client == member.0)
     }
 
+    fn copies_are_over(&self, _: &mut NodeState<P>, _: usize, _: u8) -> bool {
+        true
+    }
+
     fn plan_at_boundary(&self, number: usize, index: u8) -> Option<PhasePlan> {
         self.boundaries[number].get(index as usize).copied()
     }

@@ -22,7 +22,8 @@ impl Driver {
         let tasks = schedule.tasks_of(task.command as usize).expect("only what has something to do is asked for");
         let copies = if task.behind { &tasks.copies } else { &tasks.ahead };
         let others = if task.behind { usize::from(tasks.stops_tracking) } else { tasks.moves.len() };
-        task.left += (copies.len() + others) as u32;
+        let awaited = if self.copies.launch_waits() { copies.len() } else { 0 };
+        task.left += (awaited + others) as u32;
         self.task = Some(task);
         if task.behind {
             if tasks.stops_tracking {
@@ -89,7 +90,7 @@ impl Driver {
         for &index in &tasks.copies {
             let copy = &schedule.copies[index as usize];
             if copy.from == module {
-                task.left += 1;
+                task.left += u32::from(self.copies.launch_waits());
                 let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
                 out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(module), message);
             }
