@@ -20,6 +20,9 @@ const INPUTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/contract/inputs
 /// Subcommands with their own subcommands or kinds.
 const GROUPS: [&str; 3] = ["list", "show", "trace"];
 
+/// Options with a document of their own on standard output.
+const SELECTING: [&str; 1] = ["--model"];
+
 /// Shapes of all documents, by heading, and columns of all tables.
 #[derive(Default)]
 struct Collection {
@@ -80,7 +83,9 @@ fn run(line: &str, collection: &Mutex<Collection>) {
     }
 }
 
-/// Returns the subcommand, together with its kind if listed or shown.
+/// Returns the subcommand, together with its kind if listed or shown, or with the option that selects its document.
 fn heading(words: &[&str]) -> String {
-    words[..if GROUPS.contains(&words[0]) { 2 } else { 1 }].join(" ")
+    let subcommand = words[..if GROUPS.contains(&words[0]) { 2 } else { 1 }].join(" ");
+    let option = words.iter().find(|word| SELECTING.contains(word));
+    option.map_or(subcommand.clone(), |option| format!("{subcommand} {option}"))
 }

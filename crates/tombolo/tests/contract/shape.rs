@@ -4,13 +4,14 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maps with data as keys, identified by the map's path below the document's head.
-const MAPS: [&str; 11] = [
+const MAPS: [&str; 12] = [
     "benchmarks",
     "blocks.states",
+    "designs[].tests[].outcomes[]",
     "geometric_mean_errors",
     "geometric_means",
     "link_bytes",
-    "outcomes[]",
+    "outcomes[].values",
     "publication.subscribers",
     "speedup_errors",
     "speedup_errors.{}",
