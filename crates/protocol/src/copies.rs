@@ -11,7 +11,7 @@
 
 use crate::broken_rule::broken_rules;
 use crate::data::Data;
-use tombolo_types::Mask;
+use tombolo_types::{Mask, ModuleId};
 
 broken_rules! {
     /// A broken rule for copies between GPUs. The explorer and a checked run must catch each.
@@ -69,7 +69,8 @@ impl Copies {
         match self.broken {
             Some(BrokenCopies::ReceiverKeepsLine) => &[ArrivalStep::Write],
             Some(BrokenCopies::DirtyAfterCopy) => &[ArrivalStep::Write, ArrivalStep::DropLine],
-            _ => &[ArrivalStep::DropLine, ArrivalStep::Write],
+            Some(BrokenCopies::SourceSkipsL2 | BrokenCopies::WholeLineWritten | BrokenCopies::LaunchSkipsCopies)
+            | None => &[ArrivalStep::DropLine, ArrivalStep::Write],
         }
     }
 
@@ -79,33 +80,25 @@ impl Copies {
     }
 }
 
+/// The module whose copy of a page serves the loads of `module` in a kernel, if nothing is copied: that of the page's
+/// latest writer. A module that stores to the page in the kernel uses its own copy. Source: GPS, section 6 (remote
+/// demand loads).
+pub fn loads_from(module: ModuleId, stores: bool, latest_writer: ModuleId) -> ModuleId {
+    if stores { module } else { latest_writer }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Two bytes.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    struct Two([u8; 2]);
-
-    impl Data for Two {
-        type Update = ();
-
-        fn merge(&mut self, from: Two, mask: Mask) {
-            (0..2).filter(|byte| mask.0 >> byte & 1 != 0).for_each(|byte| self.0[byte] = from.0[byte]);
-        }
-
-        fn update(&mut self, (): (), _: Mask) -> Two {
-            *self
-        }
-    }
+    use crate::data::test_bytes::Bytes;
 
     #[test]
     fn a_copy_sends_what_the_l2_has_and_completes_it_from_memory() {
-        let (memory, cached) = (Two([1, 2]), Some((Mask(1), Two([7, 9]))));
-        assert_eq!(Copies::default().sent(memory, cached), Two([7, 2]));
-        assert_eq!(Copies::default().sent(memory, None), Two([1, 2]));
+        let (memory, cached) = (Bytes([1, 2, 0, 0]), Some((Mask(1), Bytes([7, 9, 0, 0]))));
+        assert_eq!(Copies::default().sent(memory, cached), Bytes([7, 2, 0, 0]));
+        assert_eq!(Copies::default().sent(memory, None), Bytes([1, 2, 0, 0]));
         let broken = Copies { broken: Some(BrokenCopies::SourceSkipsL2) };
-        assert_eq!(broken.sent(memory, cached), Two([1, 2]));
+        assert_eq!(broken.sent(memory, cached), Bytes([1, 2, 0, 0]));
     }
 
     #[test]
@@ -116,15 +109,21 @@ mod tests {
     }
 
     #[test]
+    fn a_module_that_stores_to_a_page_loads_from_its_own_copy() {
+        assert_eq!(loads_from(ModuleId(1), true, ModuleId(2)), ModuleId(1));
+        assert_eq!(loads_from(ModuleId(1), false, ModuleId(2)), ModuleId(2));
+    }
+
+    #[test]
     fn each_broken_rule_changes_its_own_decision() {
         let decisions = |rule: Option<BrokenCopies>| {
             let rules = Copies { broken: rule };
-            let sent = rules.sent(Two([1, 2]), Some((Mask(1), Two([7, 9]))));
+            let sent = rules.sent(Bytes([1, 2, 0, 0]), Some((Mask(1), Bytes([7, 9, 0, 0]))));
             (sent, rules.carried(Mask(1)), rules.arrival(), rules.launch_waits())
         };
         let (sent, carried, arrival, waits) = decisions(None);
         use BrokenCopies::{DirtyAfterCopy, LaunchSkipsCopies, ReceiverKeepsLine, SourceSkipsL2, WholeLineWritten};
-        assert_eq!(decisions(Some(SourceSkipsL2)), (Two([1, 2]), carried, arrival, waits));
+        assert_eq!(decisions(Some(SourceSkipsL2)), (Bytes([1, 2, 0, 0]), carried, arrival, waits));
         assert_eq!(decisions(Some(WholeLineWritten)), (sent, Mask::ALL, arrival, waits));
         assert_eq!(decisions(Some(ReceiverKeepsLine)), (sent, carried, &[ArrivalStep::Write][..], waits));
         let late = [ArrivalStep::Write, ArrivalStep::DropLine];

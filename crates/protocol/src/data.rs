@@ -24,3 +24,26 @@ impl Data for () {
 
     fn update(&mut self, (): (), _: Mask) {}
 }
+
+/// Contents of lines in this crate's tests.
+#[cfg(test)]
+pub(crate) mod test_bytes {
+    use super::Data;
+    use tombolo_types::Mask;
+
+    /// A line with four bytes.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub(crate) struct Bytes(pub(crate) [u8; 4]);
+
+    impl Data for Bytes {
+        type Update = ();
+
+        fn merge(&mut self, from: Bytes, mask: Mask) {
+            (0..4).filter(|byte| mask.0 >> byte & 1 != 0).for_each(|byte| self.0[byte] = from.0[byte]);
+        }
+
+        fn update(&mut self, (): (), _: Mask) -> Bytes {
+            *self
+        }
+    }
+}

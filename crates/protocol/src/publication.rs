@@ -361,22 +361,7 @@ impl Publication {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A line with four bytes.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    struct Bytes([u8; 4]);
-
-    impl Data for Bytes {
-        type Update = ();
-
-        fn merge(&mut self, from: Bytes, mask: Mask) {
-            (0..4).filter(|byte| mask.0 >> byte & 1 != 0).for_each(|byte| self.0[byte] = from.0[byte]);
-        }
-
-        fn update(&mut self, (): (), _: Mask) -> Bytes {
-            *self
-        }
-    }
+    use crate::data::test_bytes::Bytes;
 
     const RULES: Publication = Publication { broken: None };
 

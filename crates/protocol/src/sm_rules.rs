@@ -1,5 +1,5 @@
-//! Rules of a protocol for SMs. [`SmRules`] holds these rules as values: the SM's code does not depend on the protocol's type,
-//! and is compiled once for all protocols.
+//! Rules of a protocol for SMs, as values in [`SmRules`]. The code of SMs does not depend on the protocol's type, and is
+//! compiled once for all protocols.
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::Protocol;

@@ -1,6 +1,7 @@
 //! Openings of barriers: the groups of arrivals that open each barrier of a CTA, on one path for each thread.
 //!
-//! Arrivals are executed in every order. Several groupings exist if more threads arrive at a barrier than its count.
+//! Arrivals are executed in every order. Several groupings exist if more threads arrive at a barrier than its count. The
+//! model judges protocols, and therefore shares no code with `tombolo_protocol::front::barrier_opens`.
 
 use super::ModelError;
 use super::paths::{LIMIT, PathStep};

@@ -248,7 +248,7 @@ impl Events {
             event.thread == Some(arrival.thread) && event.kind == EventKind::Barrier
         };
         let event = (self.locations..self.events.len()).filter(of_thread).nth(arrival.rank);
-        event.expect("the group is one of these paths")
+        event.expect("groups have arrivals of these paths alone")
     }
 
     /// Heads of release patterns ending at `write`: a release write, alone or with a later strong write to its

@@ -90,17 +90,17 @@ pub struct UnrequestedChanges {
     pub leaves: u8,
 }
 
-/// Bytes sent behind a kernel, among those that the sender has written in the kernel.
+/// Updates of the modules' copies of memory behind a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CopiedBytes {
-    /// All, to every other module.
+pub enum ReplicaUpdate {
+    /// Each module sends all bytes that it has written to every other module.
     Written,
-    /// Those that the receiver reads later, before a further kernel writes them.
+    /// Each module sends the written bytes that the receiver reads later, before a further kernel writes them.
     Needed,
-    /// None.
+    /// No module sends anything.
     Nothing,
-    /// None. In each kernel, a module that stores to a page in its code uses its own copy; all other modules load from
-    /// the copy of the page's latest writer in earlier kernels.
+    /// No module sends anything; loads go to the copy of the page's latest writer in earlier kernels, by
+    /// [`tombolo_protocol::copies::loads_from`].
     LatestWriter,
 }
 
@@ -119,9 +119,9 @@ pub struct Config {
     pub paging: Option<Paging>,
     /// Rules for published pages, if the layout has subscribers.
     pub publication: Option<Publication>,
-    /// Rules for copies behind kernels, and the copied bytes, if each module has its own copy of all memory. Pages are
+    /// Rules for copies behind kernels, and their contents, if each module has its own copy of all memory. Pages are
     /// then published to all modules, without rules for their publication.
-    pub copies: Option<(Copies, CopiedBytes)>,
+    pub copies: Option<(Copies, ReplicaUpdate)>,
     /// Budget for page changes without a requesting access, at any time during a run.
     pub unrequested: UnrequestedChanges,
     /// Cache contents at the start: empty if boundaries are elided.

@@ -4,12 +4,12 @@
 //! every other module, or to modules whose code reads these bytes later. Reads at the sender and arrivals at the
 //! receiver happen in any order.
 
-use super::config::CopiedBytes;
+use super::config::ReplicaUpdate;
 use super::machine::Machine;
 use super::state::{MachineState, Violation};
 use super::values::{CELLS, Values, cells};
 use crate::litmus::{Instruction, Location, Program};
-use tombolo_protocol::copies::ArrivalStep;
+use tombolo_protocol::copies::{ArrivalStep, loads_from};
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{Coherence, Data, Topology};
 use tombolo_types::{Mask, ModuleId};
@@ -54,7 +54,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Maps each page for kernel `kernel`, if loads go to the latest writer. Among several writers in a kernel, the last
     /// module counts.
     pub(super) fn map_latest(&self, state: &mut MachineState, kernel: usize) {
-        if !matches!(self.config.copies, Some((_, CopiedBytes::LatestWriter))) {
+        if !matches!(self.config.copies, Some((_, ReplicaUpdate::LatestWriter))) {
             return;
         }
         for page in 0..state.pages.len() as u8 {
@@ -65,8 +65,8 @@ impl<P: Coherence> Machine<'_, P> {
                 state.copying.latest[usize::from(page)] = writer;
             }
             for module in self.modules() {
-                let home =
-                    if self.stores_in(kernel, module, page) { module } else { state.copying.latest[usize::from(page)] };
+                let stores = self.stores_in(kernel, module, page);
+                let home = loads_from(module, stores, state.copying.latest[usize::from(page)]);
                 state.pages[usize::from(page)].seen[usize::from(module.0)].home = home;
             }
         }
@@ -74,11 +74,8 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// True if code of `module` in a kernel stores to a page.
     fn stores_in(&self, kernel: usize, module: ModuleId, page: u8) -> bool {
-        let stores = |instruction: &Instruction| match *instruction {
-            Instruction::Store { location, .. } | Instruction::Atomic { location, .. } => {
-                self.region(self.scene.layout.cell(location).line) == page
-            }
-            _ => false,
+        let stores = |instruction: &Instruction| {
+            instruction.stores_to().is_some_and(|at| self.region(self.scene.layout.cell(at).line) == page)
         };
         let mut threads = (0..self.scene.program.threads.len()).filter(|&thread| self.module_of(thread) == module);
         threads.any(|thread| of_kernel(self.scene.program, thread, kernel).iter().any(stores))
@@ -94,16 +91,16 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Takes the stores of the kernel that has ended, as copies.
-    fn copies_behind(&self, state: &mut MachineState, kernel: usize, bytes: CopiedBytes) -> Vec<LineCopy> {
+    fn copies_behind(&self, state: &mut MachineState, kernel: usize, bytes: ReplicaUpdate) -> Vec<LineCopy> {
         let mut copies = Vec::new();
         for from in self.modules() {
             for line in 0..self.scene.lines as u8 {
                 let written = std::mem::take(&mut state.copying.written[self.l2_index(from, line)]);
                 for to in self.modules().filter(|to| *to != from) {
                     let sent = |cell: &usize| match bytes {
-                        CopiedBytes::Written => true,
-                        CopiedBytes::Needed => self.reads_later(kernel, to, (line, *cell)),
-                        CopiedBytes::Nothing | CopiedBytes::LatestWriter => false,
+                        ReplicaUpdate::Written => true,
+                        ReplicaUpdate::Needed => self.reads_later(kernel, to, (line, *cell)),
+                        ReplicaUpdate::Nothing | ReplicaUpdate::LatestWriter => false,
                     };
                     let written = cells(written).filter(sent).fold(Mask::NONE, |mask, cell| mask | Mask(1 << cell));
                     if !written.is_empty() {
@@ -123,14 +120,8 @@ impl<P: Coherence> Machine<'_, P> {
             let at = self.scene.layout.cell(location);
             (at.line, usize::from(at.cell)) == (line, cell)
         };
-        let reads = |instruction: &Instruction| match *instruction {
-            Instruction::Load { location, .. } | Instruction::Atomic { location, .. } => at_cell(location),
-            _ => false,
-        };
-        let stores = |instruction: &Instruction| match *instruction {
-            Instruction::Store { location, .. } | Instruction::Atomic { location, .. } => at_cell(location),
-            _ => false,
-        };
+        let reads = |instruction: &Instruction| instruction.loads_from().is_some_and(at_cell);
+        let stores = |instruction: &Instruction| instruction.stores_to().is_some_and(at_cell);
         let branches = program.threads.iter().flat_map(|thread| &thread.code).any(|one| one.target().is_some());
         let threads = || 0..program.threads.len();
         for later in kernel + 1..=program.boundaries() {
@@ -185,7 +176,7 @@ impl<P: Coherence> Machine<'_, P> {
         state.copying.copies.remove(usize::from(index));
     }
 
-    /// Final contents of a line's cell: those of the module that stored to it last.
+    /// Contents of a line at program end, for `cell`: the copy of the last module with a store to the cell counts.
     pub(super) fn copied_contents(&self, state: &MachineState, line: u8, cell: u8) -> Values {
         let writer = state.copying.last[usize::from(line) * CELLS + usize::from(cell)];
         self.contents_at(state, Holder::Module(writer), line)

@@ -70,7 +70,7 @@ mod trial;
 mod values;
 
 pub use boundaries::BoundaryPolicy;
-pub use config::{ClientResources, Config, CopiedBytes, Evictions, Reductions, Start, UnrequestedChanges};
+pub use config::{ClientResources, Config, Evictions, Reductions, ReplicaUpdate, Start, UnrequestedChanges};
 pub(crate) use layout::drawn_layout;
 pub use layout::{PlacementParameters, ProgramLayout, RegionHomes, Sharing, Sm, gpus_of, layouts, possible_layouts};
 pub use state::Violation;

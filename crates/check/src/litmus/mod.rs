@@ -35,9 +35,11 @@
 //! `.sub`, `.mul`, `.div` in `atom` and `red`; illegal pairs of operation and type; scopes on `.weak` and `.volatile`;
 //! barrier numbers above 15.
 
+mod barrier;
 pub mod condition;
 pub mod error;
 mod formula;
+mod label;
 mod lexer;
 mod modifier;
 mod parser;

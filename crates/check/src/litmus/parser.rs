@@ -1,9 +1,12 @@
 //! Parser for the frame of a litmus file: initial values, placements, rows of instructions.
 //!
-//! Instructions are parsed in `statement`, the final condition in `formula`; all three share the [`Parser`].
+//! Instructions are parsed in `statement` and `barrier`, labels in `label`, the final condition in `formula`; all share the
+//! [`Parser`].
 
 use super::Litmus;
+use super::barrier::BarrierUse;
 use super::error::{LitmusError, TextPosition};
+use super::label::Labels;
 use super::lexer::{Token, TokenKind, lex};
 use super::program::{
     Instruction, Location, LocationDeclaration, Operand, Program, Register, RegisterDeclaration, Thread,
@@ -24,8 +27,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Litmus, LitmusError> {
         at: 0,
         program,
         clusters: Vec::new(),
-        labels: Vec::new(),
-        jumps: Vec::new(),
+        labels: Labels::default(),
         aliases: Vec::new(),
         pointers: Vec::new(),
         typing: Typing::default(),
@@ -57,48 +59,24 @@ struct Pointer {
     location: Location,
 }
 
-/// A label and the index of the next instruction.
-struct Label {
-    thread: usize,
-    name: String,
-    target: usize,
-}
-
-/// A branch with an unresolved target.
-struct Jump {
-    thread: usize,
-    instruction: usize,
-    label: String,
-    /// Token index for the label's name.
-    at: usize,
-}
-
 /// Reads tokens from left to right. `at` never passes the final [`TokenKind::End`].
 pub(super) struct Parser {
     file: Arc<str>,
     tokens: Vec<Token>,
     pub(super) at: usize,
-    program: Program,
+    pub(super) program: Program,
     /// Per thread: the cluster for the CTA, if the placement names any.
     clusters: Vec<Option<u16>>,
-    labels: Vec<Label>,
-    jumps: Vec<Jump>,
+    pub(super) labels: Labels,
     /// Additional names for locations.
     aliases: Vec<(String, Location)>,
     pointers: Vec<Pointer>,
     pub(super) typing: Typing,
-    /// Barriers in the text: thread, number, count, token index.
-    pub(super) barriers: Vec<(usize, u32, Option<u32>, usize)>,
+    pub(super) barriers: Vec<BarrierUse>,
 }
 
 /// Tokens.
 impl Parser {
-    /// True if two threads share a CTA.
-    pub(super) fn shares_cta(&self, one: usize, other: usize) -> bool {
-        let placement = |thread: usize| self.program.threads[thread].placement;
-        placement(one).shares_cta(placement(other))
-    }
-
     pub(super) fn peek(&self) -> &TokenKind {
         &self.tokens[self.at].kind
     }
@@ -570,43 +548,11 @@ impl Parser {
         Ok(())
     }
 
-    fn label(&mut self, thread: usize) -> Result<(), LitmusError> {
-        let at = self.at;
-        let name = self.word("a label or an instruction")?;
-        if self.labels.iter().any(|label| label.thread == thread && label.name == name) {
-            return Err(self.expected_at(at, "a label that the thread does not have yet"));
-        }
-        let target = self.program.threads[thread].code.len();
-        self.labels.push(Label { thread, name, target });
-        self.expect(":")
-    }
-
-    /// Records a label reference by the current instruction; it is resolved after the last row.
-    pub(super) fn label_reference(&mut self, thread: usize) -> Result<(), LitmusError> {
-        let at = self.at;
-        let label = self.word("a label")?;
-        let instruction = self.program.threads[thread].code.len();
-        self.jumps.push(Jump { thread, instruction, label, at });
-        Ok(())
-    }
-
     /// Checks boundary counts. A boundary applies to the whole machine: every thread passes all boundaries.
     fn check_boundaries(&self) -> Result<(), LitmusError> {
         let count = |thread: &Thread| thread.code.iter().filter(|one| **one == Instruction::KernelBoundary).count();
         let counts: Vec<usize> = self.program.threads.iter().map(count).collect();
         let same = counts.iter().all(|count| *count == counts[0]);
         if same { Ok(()) } else { Err(self.expected("as many rows of `kernel.boundary` in every thread")) }
-    }
-
-    fn resolve_jumps(&mut self) -> Result<(), LitmusError> {
-        for jump in std::mem::take(&mut self.jumps) {
-            let label = self.labels.iter().find(|label| label.thread == jump.thread && label.name == jump.label);
-            let to = label.ok_or_else(|| self.expected_at(jump.at, "a label of the same thread"))?.target;
-            match &mut self.program.threads[jump.thread].code[jump.instruction] {
-                Instruction::Branch { target, .. } | Instruction::Jump { target } => *target = to,
-                other => unreachable!("{other:?} names no label"),
-            }
-        }
-        Ok(())
     }
 }

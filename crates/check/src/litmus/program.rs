@@ -301,6 +301,16 @@ impl Instruction {
         }
     }
 
+    /// Location that the instruction loads from, if any; an atomic loads and stores.
+    pub fn loads_from(&self) -> Option<Location> {
+        if matches!(self, Instruction::Store { .. }) { None } else { self.location() }
+    }
+
+    /// Location that the instruction stores to, if any; an atomic loads and stores.
+    pub fn stores_to(&self) -> Option<Location> {
+        if matches!(self, Instruction::Load { .. }) { None } else { self.location() }
+    }
+
     /// Register set by the instruction, if any.
     pub fn sets(&self) -> Option<Register> {
         match *self {

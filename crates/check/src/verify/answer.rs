@@ -1,15 +1,11 @@
 //! Complete answers of the memory model: every allowed final state, each marked if sequentially consistent.
 
-use super::case::{Case, JudgedTest, Obstacle, bounded_by_repetitions, stem_or};
+use super::case::{Case, INTERLEAVED, JudgedTest, Obstacle, bounded_by_repetitions, stem_or};
 use super::report::{ModelVerdict, Outcome, TestVerdict};
 use super::{ProgressObserver, side_by_side};
 use crate::litmus::Assignments;
 use crate::sequential::interleavings;
 use serde::Serialize;
-
-/// State limit for the interleavings in a test. Source: assumed; about two hundred megabytes, and far more than tests
-/// need.
-const INTERLEAVED: usize = 500_000;
 
 /// Maximum number of candidate executions examined by the model for a test.
 const CANDIDATES: u64 = 10_000_000;

@@ -238,9 +238,9 @@ impl Case {
     }
 }
 
-/// Maximum number of states examined to find an end of a program with loops. Source: assumed, as for the interleavings of
-/// an answer.
-const INTERLEAVED: usize = 500_000;
+/// Maximum number of states of a program's interleavings. Source: assumed; about two hundred megabytes, and far more than
+/// tests need.
+pub(super) const INTERLEAVED: usize = 500_000;
 
 /// Reason why outcomes may be missing.
 pub(super) fn bounded_by_repetitions(repetitions: usize) -> String {

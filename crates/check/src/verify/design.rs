@@ -1,7 +1,7 @@
 //! The object of verification: a protocol with options and a promise.
 
 use super::coverage::MachineConstraints;
-use crate::explore::{BoundaryPolicy, Config, CopiedBytes, UnrequestedChanges};
+use crate::explore::{BoundaryPolicy, Config, ReplicaUpdate, UnrequestedChanges};
 use crate::litmus::Program;
 use tombolo_protocol::catalogue::{UnknownProtocol, facts, names};
 use tombolo_protocol::choice::KEYWORDS;
@@ -28,7 +28,7 @@ pub struct Design {
     /// Rules for page moves, if pages move, including the broken rule if any.
     pub(super) paging: Option<Paging>,
     /// Rules for copies behind kernels, including the broken rule if any, and the copied bytes, if memory is copied.
-    pub(super) copies: Option<(Copies, CopiedBytes)>,
+    pub(super) copies: Option<(Copies, ReplicaUpdate)>,
     /// The strongest guarantee that the design promises to programs.
     promise: Promise,
 }
@@ -71,11 +71,11 @@ const PAGING: [(&str, Paging); 6] = [
 ];
 
 /// Bytes copied behind kernels, by keyword.
-const COPIES: [(&str, CopiedBytes); 4] = [
-    ("copied", CopiedBytes::Written),
-    ("copied-needed", CopiedBytes::Needed),
-    ("copied-nothing", CopiedBytes::Nothing),
-    ("latest-writer", CopiedBytes::LatestWriter),
+const COPIES: [(&str, ReplicaUpdate); 4] = [
+    ("copied", ReplicaUpdate::Written),
+    ("copied-needed", ReplicaUpdate::Needed),
+    ("copied-nothing", ReplicaUpdate::Nothing),
+    ("latest-writer", ReplicaUpdate::LatestWriter),
 ];
 
 /// Every module has a copy of all memory, and uses its own.
@@ -143,7 +143,7 @@ impl Design {
     }
 
     /// Sets the bytes that are copied behind kernels: each module has its own copy of all memory.
-    pub fn copying(self, bytes: CopiedBytes) -> Design {
+    pub fn copying(self, bytes: ReplicaUpdate) -> Design {
         Design { paging: Some(DUPLICATED), copies: Some((Copies::default(), bytes)), ..self }
     }
 
@@ -205,8 +205,8 @@ impl Design {
         // Stores of other modules arrive behind kernels alone.
         let promise = match copied {
             None => promise,
-            Some(CopiedBytes::Nothing | CopiedBytes::LatestWriter) => Promise::Nothing,
-            Some(CopiedBytes::Written | CopiedBytes::Needed) => Promise::KernelBoundary,
+            Some(ReplicaUpdate::Nothing | ReplicaUpdate::LatestWriter) => Promise::Nothing,
+            Some(ReplicaUpdate::Written | ReplicaUpdate::Needed) => Promise::KernelBoundary,
         };
         let design = Design { boundary_policy, paging, ..Design::new(configuration, protocol, options, promise)? };
         Ok(match copied {

@@ -9,6 +9,7 @@
 use super::{Movement, PageUse};
 use rustc_hash::FxHashMap;
 use tombolo_model::front_end::{CommandTasks, PageMove, PageTable, Remap, Schedule};
+use tombolo_protocol::copies::loads_from;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, ModuleId, Page};
 
@@ -50,7 +51,8 @@ impl Movement {
             let mut remaps = Vec::new();
             for &PageUse { page, module: at, writes } in uses {
                 let first = self.home(&table, page);
-                let home = if writes { at } else { latest.get(&page).copied().unwrap_or(first) };
+                let latest_writer = latest.get(&page).copied().unwrap_or(first);
+                let home = loads_from(at, writes, latest_writer);
                 let now = told.get(&(page, at)).copied().unwrap_or(first);
                 if home != now {
                     told.insert((page, at), home);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_attack::{Attack, Target, TimedReport, attack, attack_shipped};
-use tombolo_check::explore::{BoundaryPolicy, CopiedBytes};
+use tombolo_check::explore::{BoundaryPolicy, ReplicaUpdate};
 use tombolo_check::verify::mutants::{Mutant, TestEffort, catch, mutants};
 use tombolo_check::verify::{
     Budget, Case, Design, Observations, PLACEMENTS_OF_RANDOM, ProgressObserver, answers, compare, read_tests, verify,
@@ -214,8 +214,8 @@ fn checked(design: &DesignConfig) -> Design {
             .with_boundary_policy(policy);
     match design.placement.sharing().explored() {
         ExploredSharing::Pages(paging) => explored.moving(paging),
-        ExploredSharing::Copied(contents) => explored.copying(copied_bytes(contents)),
-        ExploredSharing::LatestWriter => explored.copying(CopiedBytes::LatestWriter),
+        ExploredSharing::Copied(contents) => explored.copying(replica_update(contents)),
+        ExploredSharing::LatestWriter => explored.copying(ReplicaUpdate::LatestWriter),
         ExploredSharing::Placed => explored,
     }
 }
@@ -223,11 +223,11 @@ fn checked(design: &DesignConfig) -> Design {
 /// The explored counterpart of copied contents. Ranges, pages and lines differ in bytes that the sender has not written,
 /// which a copy never changes, and in lines that no other GPU accesses. Needed bytes are counted by lines in a run, and
 /// by locations in an exploration, which thus sends no more than a run.
-fn copied_bytes(contents: CopyContents) -> CopiedBytes {
+fn replica_update(contents: CopyContents) -> ReplicaUpdate {
     match contents {
-        CopyContents::Hull | CopyContents::SharedPages | CopyContents::SharedLines => CopiedBytes::Written,
-        CopyContents::Needed => CopiedBytes::Needed,
-        CopyContents::Nothing => CopiedBytes::Nothing,
+        CopyContents::Hull | CopyContents::SharedPages | CopyContents::SharedLines => ReplicaUpdate::Written,
+        CopyContents::Needed => ReplicaUpdate::Needed,
+        CopyContents::Nothing => ReplicaUpdate::Nothing,
     }
 }
 

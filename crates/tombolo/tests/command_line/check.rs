@@ -38,6 +38,16 @@ fn tests(document: &Value, design: usize) -> &Vec<Value> {
     document["designs"][design]["tests"].as_array().expect("a list")
 }
 
+#[test]
+fn copies_that_overlap_with_kernels_are_refused() {
+    let overlapping = "base = \"memcpy\"\nplacement.kind = \"duplicated\"\nplacement.overlap = true\n";
+    let files = Tests::new(&[("own.toml", overlapping)]);
+    let own = files.path("own.toml");
+    let output = outcome(&["check", "--design", own.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("copies that overlap with kernels are not explored"), "{}", stderr(&output));
+}
+
 /// Runs `check` and returns exit status and document.
 fn checked(arguments: &[&str]) -> (Option<i32>, Value) {
     let output = outcome(&[&["check", "--json"], arguments].concat());
