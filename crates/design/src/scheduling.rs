@@ -1,13 +1,26 @@
 //! Scheduling axis: the module that runs a CTA.
 
 use crate::axis::{axis, option};
-use tombolo_machine::MachineConfig;
+use crate::placement::Movement;
+use crate::{DesignConfig, Elision};
+use tombolo_machine::{Conflict, MachineConfig, choice};
 use tombolo_types::stream::KernelInfo;
 use tombolo_types::{LaunchDevices, ModuleId};
 
 axis! {
     /// Module that runs a CTA.
-    pub enum Scheduling { Contiguous, Interleaved, VirtualGpu, Programmed }
+    pub enum Scheduling { Contiguous, Interleaved, VirtualGpu, Programmed } refused by conflict
+}
+
+choice! {
+    /// The assignment of a launch's CTAs to the SMs of a virtual GPU.
+    pub enum CtaAssignment {
+        /// CTA `g` belongs to the module of SM `g` modulo all SMs.
+        Static = "static",
+        /// The CTAs that fit at once are assigned as under `static`. Each later CTA, in ascending order, goes to the SM
+        /// that has room first. An SM asks the command processor, and its room stays empty until the answer arrives.
+        Dynamic = "dynamic",
+    }
 }
 
 option! {
@@ -28,7 +41,10 @@ option! {
     /// The machine as a single GPU with the SMs of all modules, numbered module after module: CTA `g` belongs to the module
     /// of SM `g` modulo all SMs. Source: UMH, section 6 ("a single virtual GPU", compute units numbered over the GPUs in
     /// Figure 5); Multi2Sim 4.2, which gives work-groups round robin to compute units.
-    pub struct VirtualGpu = "virtual-gpu" {}
+    pub struct VirtualGpu = "virtual-gpu" {
+        /// Assignment of the CTAs that do not fit at once.
+        cta_assignment: CtaAssignment = CtaAssignment::Static,
+    }
 }
 
 option! {
@@ -44,6 +60,12 @@ pub enum CtaDistribution {
     Contiguous,
     /// A chunk of neighbouring CTAs, then an equal chunk for every remaining module in turn.
     Interleaved {
+        /// CTAs per chunk, at least 1.
+        chunk: u32,
+    },
+    /// The CTAs that fit at once in chunks of neighbours, as under `Interleaved`. Each later one goes to the module that
+    /// has room first; its shares then state the assignment that analyses before a run assume.
+    Dynamic {
         /// CTAs per chunk, at least 1.
         chunk: u32,
     },
@@ -116,7 +138,13 @@ impl Scheduling {
         match self {
             Scheduling::Contiguous(_) => CtaDistribution::Contiguous,
             Scheduling::Interleaved(Interleaved { cta_chunk }) => CtaDistribution::Interleaved { chunk: cta_chunk },
-            Scheduling::VirtualGpu(_) => CtaDistribution::Interleaved { chunk: machine.topology.sms_per_module.into() },
+            Scheduling::VirtualGpu(VirtualGpu { cta_assignment }) => {
+                let chunk = machine.topology.sms_per_module.into();
+                match cta_assignment {
+                    CtaAssignment::Static => CtaDistribution::Interleaved { chunk },
+                    CtaAssignment::Dynamic => CtaDistribution::Dynamic { chunk },
+                }
+            }
             Scheduling::Programmed(_) => CtaDistribution::Program,
         }
     }
@@ -130,7 +158,7 @@ impl CtaDistribution {
             CtaDistribution::Contiguous | CtaDistribution::Program => {
                 CtaShare { first: cut(module), chunk: 1, step: 1, end: cut(module + 1) }
             }
-            CtaDistribution::Interleaved { chunk } => {
+            CtaDistribution::Interleaved { chunk } | CtaDistribution::Dynamic { chunk } => {
                 let first = module.saturating_mul(chunk).min(ctas);
                 CtaShare { first, chunk, step: modules.saturating_mul(chunk), end: ctas }
             }
@@ -170,6 +198,21 @@ impl CtaDistribution {
         let ascends = parts[0] == 0 && parts.is_sorted() && parts.last().is_some_and(|last| *last <= kernel.ctas);
         (!ascends).then(|| format!("its parts {parts:?} do not ascend from 0 to its {} CTAs", kernel.ctas))
     }
+}
+
+/// Dynamic assignment suits designs in which nothing depends on the module that runs a CTA.
+fn conflict(chosen: &Scheduling, _: &'static str, design: &DesignConfig) -> Option<Conflict> {
+    if !matches!(chosen, Scheduling::VirtualGpu(VirtualGpu { cta_assignment: CtaAssignment::Dynamic })) {
+        return None;
+    }
+    let reason = match (design.placement.sharing().movement, design.elision) {
+        (Movement::Hints { .. } | Movement::Copies { .. } | Movement::LatestWriter | Movement::Published { .. }, _) => {
+            "pages are moved, copied or published for the modules that a launch's CTAs are known to run on"
+        }
+        (_, Elision::Cpelide(_)) => "the elision table is told which module accesses what",
+        (Movement::Placed | Movement::Faults | Movement::HostCopies(_), Elision::Never(_)) => return None,
+    };
+    Some(Conflict { key: "scheduling.cta_assignment", reason: format!("{reason}; \"static\" is permitted") })
 }
 
 /// Number of parts in a program's launch: GPUs, or modules if its devices are modules.
@@ -217,6 +260,23 @@ mod tests {
         assert_eq!([ctas(1, 0), ctas(1, 3)], [vec![0, 4, 8], vec![3, 7]]);
         assert_eq!([ctas(2, 0), ctas(2, 1), ctas(2, 3)], [vec![0, 1, 8, 9], vec![2, 3, 10], vec![6, 7]]);
         assert_eq!([ctas(5, 1), ctas(5, 2), ctas(5, 3)], [vec![5, 6, 7, 8, 9], vec![10], vec![]]);
+    }
+
+    #[test]
+    fn dynamic_assignment_is_refused_where_a_run_is_planned_ahead() {
+        let dynamic = Scheduling::VirtualGpu(VirtualGpu { cta_assignment: CtaAssignment::Dynamic });
+        let reason = |preset: &str| {
+            let shipped = crate::design(preset).and_then(|design| design.check()).expect("it ships");
+            let design = DesignConfig { scheduling: dynamic, ..shipped };
+            conflict(&design.scheduling, "scheduling", &design).map(|conflict| conflict.reason)
+        };
+        for permitted in ["umh", "zero-copy", "memcpy-host", "unified-memory-host", "hmg"] {
+            assert_eq!(reason(permitted), None, "{permitted}");
+        }
+        for refused in ["gps", "memcpy", "unified-memory-hints", "infinite-bandwidth"] {
+            assert!(reason(refused).expect(refused).contains("are known to run on"), "{refused}");
+        }
+        assert!(reason("cpelide").expect("a table").contains("elision table"));
     }
 
     #[test]

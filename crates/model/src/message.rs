@@ -284,6 +284,24 @@ pub enum Message<D: Contents> {
         /// Set if the CTA could not be decoded, and no further CTA starts.
         failed: bool,
     },
+    /// To the command processor: an SM has room for another CTA, which it holds until the answer.
+    CtaWanted {
+        /// The asking module.
+        module: ModuleId,
+        /// SM with the room.
+        sm: SmId,
+        /// The kernel's slot.
+        slot: KernelSlot,
+    },
+    /// To a controller: the answer to `CtaWanted`.
+    CtaAssigned {
+        /// SM with the room.
+        sm: SmId,
+        /// The kernel's slot.
+        slot: KernelSlot,
+        /// CTA number; `None` if all have been assigned.
+        cta: Option<u32>,
+    },
     /// To an SM: report when all stores posted so far have been accepted.
     Drain(Drainer),
     /// To the first slice in a group: translate a page that misses in an SM's TLB, at the group's L2 TLB bank.

@@ -399,7 +399,7 @@ fn build<C: L2Design<D>, D: Contents>(
     let (machine, turns) = (&built.machine, built.turning.is_some());
     let layout = layout(built);
     let command_processor =
-        CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
+        CommandProcessor::new((machine, built.cut), layout, Arc::clone(&spec.program), boundaries, schedule, turns);
     let cut = MachineCut::of(machine, layout, threads, SplitCounts::most(&modules, layout));
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), (watch.clone(), transfers));
     let partitions = cut.partitions(built, modules, (ways, hub), hints::are_useful(machine));

@@ -14,7 +14,7 @@ use tombolo_workload::record::Sample;
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
     let blocks = match design.scheduling.cut(machine) {
         CtaDistribution::Contiguous | CtaDistribution::Program => machine.topology.modules() as u64,
-        CtaDistribution::Interleaved { .. } => 1,
+        CtaDistribution::Interleaved { .. } | CtaDistribution::Dynamic { .. } => 1,
     };
     let held_back = match design.l2_write {
         WritePolicy::Back => {

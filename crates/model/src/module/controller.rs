@@ -162,6 +162,7 @@ impl Controller {
             Message::GroupActed { act, taken, lost, flushed } => self.group_acted(act, (taken, lost, flushed), parts),
             Message::KernelBegins { slot, launch } => parts.send_to_groups(self.id, Message::Begin { slot, launch }),
             Message::CtaEnded { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
+            Message::CtaAssigned { sm, slot, cta } => self.dispatcher.assigned((sm, slot, cta), parts),
             Message::CtaDrained { slot } => self.dispatcher.drained(slot, parts),
             other => panic!("{}: a controller got {other:?}", parts.config.module),
         }

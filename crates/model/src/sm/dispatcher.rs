@@ -6,6 +6,9 @@
 //! switching to another kernel". All modules launch kernels in the same order. Kernels whose CTAs wait for each other
 //! therefore become resident in sequence, and none waits for a later kernel.
 //!
+//! Under dynamic assignment the module's share is its part of the first wave, that is of the CTAs that fit on the launch's
+//! modules at once. For each later CTA an SM with room asks the command processor, and holds the room until the answer.
+//!
 //! A launch invalidates the L1s in all participating modules, even while further kernels run on these modules: their
 //! lines are fetched again. A kernel is complete on a module when all its CTAs have ended there and every store they
 //! posted has been acknowledged.
@@ -16,7 +19,7 @@ use crate::module::parts::Parts;
 use crate::observe::value_probe::{Contents, ValueProbe};
 use crate::sm::kernel_slot::KernelSlot;
 use crate::sm::kernel_stats::LaunchTimes;
-use crate::sm::residency::SmResources;
+use crate::sm::residency::{SmResources, first_wave};
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaDistribution, CtaShare, MachineShape};
 use tombolo_machine::MachineConfig;
@@ -33,12 +36,23 @@ struct ResidentKernel {
     needs: SmResources,
     next: u32,
     share: CtaShare,
-    /// CTAs in the module's share, and the number already started.
+    /// CTAs in the module's share, or expected of it under dynamic assignment, and the number already started.
     ctas: u32,
     started: u32,
     running: u32,
+    /// True while the command processor may have further CTAs, under dynamic assignment.
+    asks: bool,
+    /// CTAs asked for and not yet answered.
+    asked: u32,
     /// CTAs started whose posted stores are not all acknowledged.
     draining: u32,
+}
+
+impl ResidentKernel {
+    /// True if further CTAs of the module's own share are to start.
+    fn has_own(&self) -> bool {
+        self.next < self.share.end
+    }
 }
 
 /// A launch sent by the command processor.
@@ -98,7 +112,7 @@ impl Dispatcher {
     pub(crate) fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         self.kernels.iter().map(|kernel| {
             let ResidentKernel { launch, ctas, started, running, .. } = kernel;
-            format!("launch {launch} has {running} CTAs here, and {} to start", ctas - started)
+            format!("launch {launch} has {running} CTAs here, and {} to start", ctas.saturating_sub(*started))
         })
     }
 
@@ -119,10 +133,16 @@ impl Dispatcher {
             panic!("command {command} launches no kernel")
         };
         let info = &self.program.kernels()[index as usize];
-        let share = self
-            .cut
-            .share(info, on, config.module, MachineShape::of(&config.machine))
-            .expect("it is launched where it runs");
+        let shape = MachineShape::of(&config.machine);
+        let mut share = self.cut.share(info, on, config.module, shape).expect("it is launched where it runs");
+        let ctas = share.ctas();
+        let mut asks = false;
+        if let CtaDistribution::Dynamic { .. } = self.cut {
+            let modules = on.rank(config.module, shape.gpus, shape.modules_per_gpu).map_or(0, |rank| rank.modules);
+            let wave = first_wave(&config.machine, info, self.program.warp_width(), modules);
+            asks = wave < info.ctas;
+            share.end = share.end.min(wave);
+        }
         let needs = SmResources::of_cta(&config.machine, info, self.program.warp_width());
         if self.kernels.is_empty() {
             self.dispatch_at = now;
@@ -134,9 +154,11 @@ impl Dispatcher {
             needs,
             next: share.first,
             share,
-            ctas: share.ctas(),
+            ctas,
             started: 0,
             running: 0,
+            asks,
+            asked: 0,
             draining: 0,
         });
         let launch = launch as usize;
@@ -184,35 +206,77 @@ impl Dispatcher {
         kernel.expect("a kernel is the module's until its CTAs have ended")
     }
 
-    /// Starts the module's next CTA on an SM, if any is left and fits.
+    /// Starts the module's next CTA on an SM, or asks for one, if any is left and fits.
     fn dispatch<C: L2Design<D>, D: Contents>(&mut self, sm: SmId, parts: &mut Parts<'_, '_, C, D>) -> bool {
-        let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.share.end) else { return false };
+        let Some(place) = self.kernels.iter().position(|kernel| kernel.has_own() || kernel.asks) else { return false };
+        let kernel = &mut self.kernels[place];
         let free = &mut self.free[usize::from(sm.0)];
         if self.failed || !free.fits(&kernel.needs) {
             return false;
         }
-        let start = Message::Start { slot: kernel.slot, kernel: kernel.index, cta: kernel.next };
-        kernel.next = kernel.share.after(kernel.next);
+        free.take(&kernel.needs);
+        if kernel.has_own() {
+            let cta = kernel.next;
+            kernel.next = kernel.share.after(cta);
+            self.start(place, (sm, cta), parts);
+            return true;
+        }
+        kernel.asked += 1;
+        let wanted = Message::CtaWanted { module: parts.config.module, sm, slot: kernel.slot };
+        let at = parts.to_command_processor(parts.departure_at_sm(parts.out.now()));
+        parts.out.send(at, self.id, parts.config.layout.command_processor(), wanted);
+        true
+    }
+
+    /// The command processor's answer for room on an SM: a CTA starts there, or none is left.
+    pub(crate) fn assigned<C: L2Design<D>, D: Contents>(
+        &mut self,
+        (sm, slot, cta): (SmId, KernelSlot, Option<u32>),
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        let place = self.kernels.iter().position(|kernel| kernel.slot == slot);
+        let place = place.expect("a kernel is the module's while it waits for CTAs");
+        let kernel = &mut self.kernels[place];
+        kernel.asked -= 1;
+        match cta {
+            Some(cta) if !self.failed => self.start(place, (sm, cta), parts),
+            Some(_) | None => {
+                kernel.asks = false;
+                let needs = kernel.needs;
+                self.free[usize::from(sm.0)].give_back(&needs);
+                self.fill(parts);
+                self.report_completed(parts.departure_at_sm(parts.out.now()), parts);
+            }
+        }
+    }
+
+    /// Starts a CTA of the kernel at `place` on an SM whose room has been taken.
+    fn start<C: L2Design<D>, D: Contents>(
+        &mut self,
+        place: usize,
+        (sm, cta): (SmId, u32),
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        let kernel = &mut self.kernels[place];
+        let start = Message::Start { slot: kernel.slot, kernel: kernel.index, cta };
         kernel.running += 1;
         kernel.draining += 1;
-        free.take(&kernel.needs);
         let at = self.dispatch_at.max(parts.out.now());
         self.dispatch_at = at + parts.config.machine.host.dispatch_interval;
         let at = parts.to_sm(at);
-        let quarter = (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize;
+        let quarter = (u64::from(kernel.started) * 4 / u64::from(kernel.ctas.max(1))).min(3) as usize;
         self.paces[kernel.launch as usize].start(at, quarter);
         kernel.started += 1;
         parts.out.send(at, self.id, parts.config.layout.sm(parts.config.module, sm), start);
-        true
     }
 
     /// Reports each kernel without remaining CTAs to the command processor. The acknowledgment for the last posted
     /// store came at `over`.
     fn report_completed<C: L2Design<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
-        let left = |kernel: &ResidentKernel| kernel.next < kernel.share.end && !self.failed;
+        let left = |kernel: &ResidentKernel| (kernel.has_own() || kernel.asks) && !self.failed || kernel.asked > 0;
         while let Some(place) = self.kernels.iter().position(|kernel| kernel.draining == 0 && !left(kernel)) {
-            let ResidentKernel { slot, launch, ctas, .. } = self.kernels.remove(place);
-            self.paces[launch as usize].drain((ctas > 0).then_some(over));
+            let ResidentKernel { slot, launch, started, .. } = self.kernels.remove(place);
+            self.paces[launch as usize].drain((started > 0).then_some(over));
             parts.uncore.end_kernel(parts.out.now(), self.kernels.is_empty());
             let at = parts.to_command_processor(over);
             let done = Message::KernelDone { module: parts.config.module, slot };

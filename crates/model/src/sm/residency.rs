@@ -57,3 +57,10 @@ pub fn residency(machine: &MachineConfig, kernel: &KernelInfo, warp_width: u32) 
     }
     Ok(resident as u32)
 }
+
+/// Number of a launch's CTAs that `modules` otherwise empty modules hold at once, at most all.
+pub(crate) fn first_wave(machine: &MachineConfig, kernel: &KernelInfo, warp_width: u32, modules: u32) -> u32 {
+    let an_sm = residency(machine, kernel, warp_width).unwrap_or(0);
+    let room = u64::from(an_sm) * u64::from(machine.topology.sms_per_module) * u64::from(modules);
+    room.min(kernel.ctas.into()) as u32
+}

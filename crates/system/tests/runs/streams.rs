@@ -3,6 +3,7 @@
 
 use crate::common::{DESIGNS, design, machine, simulate, simulate_on};
 use std::sync::Arc;
+use tombolo_machine::MachineConfig;
 use tombolo_protocol::BrokenRule;
 use tombolo_system::checker::CheckReport;
 use tombolo_system::directed::{CtaBuilder, DirectedProgram};
@@ -119,6 +120,49 @@ fn a_grid_that_the_program_cuts_runs_as_it_says() {
     let beyond = DirectedProgram::new(vec![streaming(0, 8)]).with_commands(vec![launch_on(0, 0, gpu(2))]);
     let why = refused(two, beyond, &[]);
     assert!(why.contains("on GPU 2 of 2"), "{why}");
+}
+
+/// A kernel with a CTA per warp slot of an SM that holds two, four waves on all of `machine`'s SMs: CTAs of the first
+/// module compute eight times as long as those of the others, under static assignment.
+fn unequal(machine: &MachineConfig, waves: u64) -> Vec<CtaBuilder> {
+    let (an_sm, modules) = (u64::from(machine.topology.sms_per_module), machine.topology.modules() as u64);
+    let cta = |cta: u64| {
+        let is_long = (cta / an_sm).is_multiple_of(modules);
+        let instructions = if is_long { 8000 } else { 1000 };
+        CtaBuilder::new().warp(|warp| _ = warp.compute(instructions).write([cta * (APART / CTAS)]))
+    };
+    (0..2 * waves * an_sm * modules).map(cta).collect()
+}
+
+#[test]
+fn under_dynamic_assignment_a_cta_runs_where_room_is_first() {
+    let machine = machine(&["sm.ctas=2"]);
+    let (an_sm, modules) = (u64::from(machine.topology.sms_per_module), machine.topology.modules() as u64);
+    let run = |assignment: &str, waves: u64, threads: usize| {
+        let assignment = format!("scheduling.cta_assignment={assignment}");
+        let design = design("hmg", &["scheduling=virtual-gpu", &assignment]);
+        let program = DirectedProgram::new(vec![unequal(&machine, waves), unequal(&machine, waves)])
+            .with_commands(vec![launch(0, 0), launch(1, 1)]);
+        simulate_on(threads, &machine, design, program)
+    };
+    // Static: three quarters of the SMs wait for the first module. Dynamic: they take over its later CTAs.
+    let (fixed, dynamic) = (run("static", 4, 1), run("dynamic", 4, 1));
+    assert_eq!(dynamic.digest, run("dynamic", 4, 3).digest);
+    let all = 2 * 2 * 4 * an_sm * modules;
+    let ctas = |record: &RunRecord| record.kernels.iter().map(|kernel| kernel.ctas).sum::<u64>();
+    assert_eq!((ctas(&fixed), ctas(&dynamic)), (all, all));
+    let instructions = |record: &RunRecord| record.kernels.iter().map(|kernel| kernel.warp_instructions).sum::<u64>();
+    assert_eq!(instructions(&fixed), instructions(&dynamic));
+    let ratio = fixed.time_s / dynamic.time_s;
+    assert!(ratio > 2.0, "{ratio}");
+    let spread = |record: &RunRecord| {
+        let sent: Vec<u64> = record.gpus.iter().map(|gpu| gpu.transactions).collect();
+        (sent.iter().min().copied(), sent.iter().max().copied())
+    };
+    assert_eq!(spread(&fixed), (Some(all / 4), Some(all / 4)));
+    assert!(spread(&dynamic).0 < Some(all / 4), "{:?}", spread(&dynamic));
+    let (fixed, dynamic) = (run("static", 1, 1), run("dynamic", 1, 1));
+    assert_eq!(spread(&fixed), spread(&dynamic), "a single wave is assigned as under static");
 }
 
 #[test]

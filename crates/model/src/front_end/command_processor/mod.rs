@@ -21,6 +21,7 @@
 mod command_latency;
 mod core;
 mod driver_waits;
+mod grids;
 mod packets;
 mod side;
 mod slots;
@@ -40,6 +41,7 @@ use crate::sm::kernel_slot::KernelSlot;
 use command_latency::CommandLatency;
 use core::HostProgram;
 pub use driver_waits::{CommandWait, DriverOperation};
+use grids::Grids;
 use packets::PacketReader;
 use side::BoundarySide;
 use slots::CommandSlots;
@@ -48,6 +50,7 @@ use std::sync::Arc;
 use streams::{NextCommand, StreamLaunch, Streams};
 use times::time_range;
 pub use times::{KernelTime, TimeRange};
+use tombolo_design::scheduling::CtaDistribution;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Topology;
 use tombolo_protocol::elision::KernelId;
@@ -139,6 +142,7 @@ pub struct CommandProcessor {
     /// Interval of the boundary operations at the program's end.
     ending: Option<TimeRange>,
     command_latency: CommandLatency,
+    grids: Grids,
     /// Number of host transfers already announced to modules.
     transfers: u32,
     launch_latency: Ps,
@@ -164,7 +168,7 @@ impl CommandProcessor {
     /// Creates a command processor that will run `program`. `links_turn`: true if links reverse lanes and need kernel
     /// notifications.
     pub fn new(
-        machine: &MachineConfig,
+        (machine, distribution): (&MachineConfig, CtaDistribution),
         layout: ComponentLayout,
         program: Arc<dyn Program>,
         boundaries: Boundaries,
@@ -187,6 +191,7 @@ impl CommandProcessor {
             ending: None,
             boundaries,
             command_latency: CommandLatency::new(machine, layout.modules),
+            grids: Grids::new(machine, distribution),
             transfers: 0,
             launch_latency: machine.host.launch_latency,
             dependent_launch_latency: machine.host.dependent_launch_latency,
@@ -228,6 +233,12 @@ impl CommandProcessor {
                 if work.running == 0 {
                     self.go_through(slot, here);
                 }
+            }
+            Message::CtaWanted { module, sm, slot } => {
+                let (now, id) = (here.out.now(), self.layout.command_processor());
+                let at = self.command_latency.at_controller(now + self.command_latency.one, now);
+                let assigned = Message::CtaAssigned { sm, slot, cta: self.grids.assign(slot) };
+                here.out.send(at, id, self.layout.controller(module), assigned);
             }
             Message::PhaseDone { slot, module, lost } => {
                 let side = self.slots.get(slot).side.as_mut().expect("an acknowledgment of a phase");
@@ -548,6 +559,8 @@ impl CommandProcessor {
             out.send(at, self.layout.command_processor(), self.layout.controller(host), message);
         }
         self.slots.get(slot).running = count as u8;
+        let info = &self.program.kernels()[kernel as usize];
+        self.grids.launch(slot, (info, self.program.warp_width()), count as u32);
         self.tell_links(begins, LinkEvent::Launch, out);
         self.open += 1;
         let number = number as usize;
