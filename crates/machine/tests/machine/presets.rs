@@ -366,6 +366,28 @@ fn hosts_of_todays_machines_have_their_published_rates() {
 }
 
 #[test]
+fn machines_of_today_have_their_published_totals() {
+    // GPUs, modules and SMs of a GPU, gigabytes and GB/s of its memory, and GB/s of a link each way.
+    let published = [
+        ("dgx-h200", (8, 1, 132), (141, 4800), 450),
+        ("dgx-b200", (8, 1, 148), (180, 8000), 900),
+        ("gb200-nvl72", (72, 1, 148), (186, 8000), 900),
+        ("mi300x-8", (8, 8, 304), (192, 3712), 48),
+        ("mi350x-8", (8, 8, 256), (288, 5608), 76),
+    ];
+    for (name, (gpus, modules, sms), (gigabytes, rate), link) in published {
+        let m = machine(name).and_then(|machine| machine.check()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let topology = &m.topology;
+        let modules_of_gpu = u64::from(topology.modules_per_gpu);
+        let found_sms = modules_of_gpu * u64::from(topology.sms_per_module);
+        assert_eq!((topology.gpus, modules_of_gpu, found_sms), (gpus, modules, sms), "{name}");
+        let per_gpu = |of_module: u64| of_module * modules_of_gpu / 1_000_000_000;
+        assert_eq!((m.dram.bytes * modules_of_gpu >> 30, per_gpu(m.dram.rate.0)), (gigabytes, rate), "{name}");
+        assert_eq!(m.gpu_link.rate.0 / 1_000_000_000, link, "{name}");
+    }
+}
+
+#[test]
 fn a_hypothetical_gpu_has_all_resources_of_its_sockets() {
     let socket = machine("numa-1").unwrap().check().unwrap();
     for factor in [2_u16, 4, 8] {
