@@ -5,6 +5,7 @@
 
 mod amdapp;
 mod cell_grid;
+mod collectives;
 mod grid_barrier;
 mod hip;
 mod hpc;

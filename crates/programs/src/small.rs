@@ -117,6 +117,9 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "hit-halo" => &[("x", "20"), ("y", "9"), ("z", "17"), ("steps", "2")],
         "mbir" => &[("side", "32"), ("views", "34"), ("channels", "40"), ("radius", "3"), ("iterations", "1")],
         "blackscholes" => &[("samples", "262144")],
+        "all-reduce" | "reduce-scatter" | "all-gather" | "all-to-all" | "broadcast" | "send-receive" => {
+            &[("bytes", "6000"), ("ctas", "2"), ("threads", "64"), ("slice", "512"), ("iterations", "2")]
+        }
         "dct" => &[("columns", "40"), ("rows", "24")],
         "dwthaar1d" => &[("length", "16384")],
         "histogram" => &[("columns", "256"), ("rows", "256")],

@@ -1,6 +1,6 @@
 //! The table of all shipped workloads, with a line each, and the workloads that a program registers.
 
-use super::{amdapp, hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
+use super::{amdapp, collectives, hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
 use std::sync::{PoisonError, RwLock};
 use tombolo_workload::bench::{Workload, WorkloadError};
 
@@ -8,6 +8,9 @@ use tombolo_workload::bench::{Workload, WorkloadError};
 macro_rules! suite {
     (amdapp) => {
         "amdapp"
+    };
+    (collectives) => {
+        "collectives"
     };
     (hip) => {
         "hip"
@@ -153,6 +156,12 @@ workloads![
     &amdapp::scanlargearrays::SCANLARGEARRAYS,
     &amdapp::simpleconvolution::SIMPLECONVOLUTION,
     &amdapp::sobelfilter::SOBELFILTER,
+    &collectives::operations::ALL_REDUCE,
+    &collectives::operations::REDUCE_SCATTER,
+    &collectives::operations::ALL_GATHER,
+    &collectives::operations::ALL_TO_ALL,
+    &collectives::operations::BROADCAST,
+    &collectives::operations::SEND_RECEIVE,
 ];
 
 /// Short names shared by programs in several suites, with the workload that each denotes: an alias never moves to

@@ -29,7 +29,7 @@ use tombolo_workload::simt::Memory;
 const DIVISION: u16 = 10;
 
 /// A workload built from a [`Benchmark`], which also partitions its grids by GPUs.
-pub(super) struct MultiGpu(Benchmark);
+pub(super) struct MultiGpu(pub(super) Benchmark);
 
 impl Workload for MultiGpu {
     fn name(&self) -> &'static str {

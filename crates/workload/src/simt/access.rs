@@ -88,7 +88,11 @@ impl Warp<'_> {
         self.record.wait(value.deps);
         self.record_store(array, &place, 1, order);
         self.shadow_store(array, &place);
-        if !self.launch.address_only() {
+        if array.flag && value.deps.unknown {
+            let name = self.launch.memory.name(array);
+            self.fault(format_args!("a value of {name} depends on a value that a run of addresses alone lacks"));
+        }
+        if array.flag || !self.launch.address_only() {
             for lane in lanes(self.active) {
                 self.launch.memory.put(array, place.elements[lane], value.values[lane]);
             }

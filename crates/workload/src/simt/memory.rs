@@ -270,9 +270,17 @@ impl Memory {
         Array { id, flag: false, base, len, element: PhantomData }
     }
 
-    /// Adds an array with `len` zeros whose elements can be awaited by CTAs of a cooperative kernel.
+    /// Adds an array with `len` zeros whose elements can be awaited by CTAs of a cooperative kernel. It has contents even
+    /// where arrays have addresses alone.
     pub fn flags<T: Element>(&mut self, name: &str, len: u64, scaling: Scaling) -> Array<T> {
-        Array { flag: true, ..self.array(name, len, scaling) }
+        let array = self.array(name, len, scaling);
+        self.cells[array.id as usize] = ArrayContents::zeros(array.bytes(), T::BYTES);
+        Array { flag: true, ..array }
+    }
+
+    /// True if an array's elements have values.
+    fn has_contents<T>(&self, array: Array<T>) -> bool {
+        !matches!(self.cells[array.id as usize], ArrayContents::Absent)
     }
 
     /// Bits of every element in array number `index`; empty if the memory has no contents. For tests that compare whole
@@ -302,7 +310,7 @@ impl Memory {
 
     /// Sets every element to zero on the device (`cudaMemset`): not a host access.
     pub fn clear<T: Element>(&self, array: Array<T>) {
-        if self.backing == Backing::Real {
+        if self.has_contents(array) {
             (0..array.len).for_each(|index| self.put(array, index, T::default()));
         }
     }
@@ -316,7 +324,7 @@ impl Memory {
     pub fn fill_part<T: Element>(&self, array: Array<T>, part: Range<u64>, value: impl FnMut(u64) -> T) {
         assert!(part.end <= array.len, "host fills {} elements of {} of {}", part.end, self.name(array), array.len);
         self.host.writes(|| array.address(part.start)..array.address(part.end));
-        if self.backing == Backing::Real {
+        if self.has_contents(array) {
             part.clone().zip(part.map(value)).for_each(|(index, value)| self.put(array, index, value));
         }
     }
@@ -395,7 +403,7 @@ impl Memory {
         &self.infos[array.id as usize].name
     }
 
-    /// Element of an array; `None` if the memory has no contents.
+    /// Element of an array; `None` if the array has no contents.
     ///
     /// # Panics
     /// If the memory has contents and the array has no such element.
