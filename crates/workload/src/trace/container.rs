@@ -137,8 +137,10 @@ impl LineReader {
             }
         }
         // The second call returns the same non-empty buffer as in the loop, so nothing is read.
-        let buffer = self.text.fill_buf().map_err(TraceError::io(&self.path, "read"))?;
-        Ok(Some(trim(&buffer[..self.taken - 1])))
+        match self.text.fill_buf() {
+            Ok(buffer) => Ok(Some(trim(&buffer[..self.taken - 1]))),
+            Err(error) => Err(TraceError::io(&self.path, "read")(error)),
+        }
     }
 
     /// Line number of the last returned line, counted from 1.
