@@ -179,20 +179,15 @@ fn is_nccl(word: &str) -> bool {
 }
 
 /// Strips CUDA's prefix and suffixes from `word`; the second value is true for an asynchronous command. Tracers write
-/// `Async` behind the direction of a copy or before it.
+/// `Async` at any place of a command.
 fn stem(word: &str) -> (Cow<'_, str>, bool) {
     let bare = ["cuda", "cu"].iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(word);
     let bare = ["_ptds", "_ptsz"].iter().find_map(|suffix| bare.strip_suffix(suffix)).unwrap_or(bare);
     let bare = ["_v2", "_v3"].iter().find_map(|suffix| bare.strip_suffix(suffix)).unwrap_or(bare);
-    if let Some(bare) = bare.strip_suffix("Async") {
-        return (bare.into(), true);
+    match bare.split_once("Async") {
+        Some((before, after)) => (format!("{before}{after}").into(), true),
+        None => (bare.into(), false),
     }
-    for command in ["Memcpy", "Memset"] {
-        if let Some(rest) = bare.strip_prefix(command).and_then(|rest| rest.strip_prefix("Async")) {
-            return (format!("{command}{rest}").into(), true);
-        }
-    }
-    (bare.into(), false)
 }
 
 /// True if the command in `line` holds up later commands until earlier commands have ended.
@@ -293,6 +288,7 @@ mod tests {
             ("MemcpyAsyncHtoD,0x7f00,256", true, true),
             ("cudaMemcpyAsyncDtoH,0x7f00,256", false, true),
             ("cudaMemcpyAsyncHtoD_ptsz,0x7f00,256,0x55aa", true, true),
+            ("AsyncMemcpyDtoH,0x7f00,256", false, true),
         ] {
             let copy = HostCommand::Copy { address: 0x7f00, bytes: 256, to_device, asynchronous };
             assert_eq!(kind(line), Some(copy), "{line}");
