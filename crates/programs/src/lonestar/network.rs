@@ -43,8 +43,8 @@ pub(crate) const GRAPH: Parameter = Parameter {
     name: "graph",
     kind: ParameterKind::File,
     default: "",
-    about: "a .gr (DIMACS) or .mtx (MatrixMarket) file to use instead, its arcs as they are written, or such a file in \
-            .gz; it does not scale",
+    about: "a file to use instead, its arcs as they are written: .gr (DIMACS or Galois), .mtx (MatrixMarket), .el, .wel or \
+            .txt (edges), .sg or .wsg (GAP), .graph (METIS), or one of them in .gz; it does not scale",
     source: "none: the network is generated unless a file is given",
 };
 

@@ -114,6 +114,18 @@ fn written(out: &Path, work: impl FnOnce(&Path) -> Result<(), TraceError>) -> Re
     staged.commit()
 }
 
+/// Table of operations: what is not simulated, instructions and bytes.
+fn operations(info: &TraceInfo, colours: bool) -> String {
+    let mut table = Table::new(2).with_headings(["operation", "not simulated", "warp instructions", "bytes"]);
+    for operation in &info.operations {
+        let missing = operation.not_simulated.as_deref().unwrap_or_default();
+        let words = [&operation.name, missing].map(Cell::plain);
+        let numbers = [operation.instructions, operation.bytes].map(|number| Cell::plain(number.to_string()));
+        table.row(words.into_iter().chain(numbers).collect());
+    }
+    table.render(colours)
+}
+
 fn text(info: &TraceInfo, colours: bool) -> String {
     let tracer = info.tracer_version.map_or_else(String::new, |version| format!(" (tracer version {version})"));
     let title = format!("{}: {} trace{tracer}", info.name, info.format);
@@ -151,6 +163,7 @@ fn text(info: &TraceInfo, colours: bool) -> String {
         table.row(std::iter::once(name).chain(counts.map(|number| Cell::plain(number.to_string()))).collect());
     }
     text.push_str(&table.render(colours));
+    text.push_str(&operations(info, colours));
     for opcode in &info.unknown_opcodes {
         text.push_str(&format!("note: opcode {} ({} times) only takes an issue slot\n", opcode.name, opcode.count));
     }

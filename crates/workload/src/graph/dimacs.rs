@@ -99,10 +99,7 @@ mod tests {
                 "p sp 2 1\na 1 2 5000000000\n",
                 "roads.gr:2: `a 1 2 5000000000`: expected `a FROM TO WEIGHT` with whole numbers",
             ),
-            (
-                "\u{1}\0\0\0\0\0\0\0",
-                "roads.gr:1: a binary file: expected lines of text (graph-convert writes a Galois graph as text)",
-            ),
+            ("\u{1}\0\0\0\0\0\0\0", "roads.gr:1: a binary file: expected lines of text"),
             ("p max 2 1\n", "roads.gr:1: a `max` problem: expected `p sp NODES ARCS`"),
             ("p sp 2 2\na 1 2 1\n", "roads.gr:3: the file has 1 entries, its header says 2"),
             ("p sp 2 0\na 1 2 1\n", "roads.gr:2: more than the 0 arcs of the `p` line"),

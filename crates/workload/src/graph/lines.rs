@@ -15,6 +15,8 @@ pub(super) struct LineReader<R> {
     reader: R,
     /// First character of a comment line.
     comment: char,
+    /// Length limit for a line outside comments, in bytes.
+    longest: u64,
     bytes: Vec<u8>,
     /// The latest line, decoded from UTF-8, or else from Latin-1.
     text: String,
@@ -23,7 +25,20 @@ pub(super) struct LineReader<R> {
 
 impl<R: BufRead> LineReader<R> {
     pub(super) fn new(file: &str, reader: R, comment: char) -> LineReader<R> {
-        LineReader { file: file.to_owned(), reader, comment, bytes: Vec::new(), text: String::new(), number: 0 }
+        LineReader {
+            file: file.to_owned(),
+            reader,
+            comment,
+            longest: LONGEST,
+            bytes: Vec::new(),
+            text: String::new(),
+            number: 0,
+        }
+    }
+
+    /// The reader, for lines of at most `longest` bytes.
+    pub(super) fn with_longest(self, longest: u64) -> LineReader<R> {
+        LineReader { longest, ..self }
     }
 
     /// An error located at the latest line.
@@ -45,7 +60,7 @@ impl<R: BufRead> LineReader<R> {
     pub(super) fn advance(&mut self) -> Result<bool, GraphError> {
         self.bytes.clear();
         self.number += 1;
-        let read = self.reader.by_ref().take(LONGEST).read_until(b'\n', &mut self.bytes);
+        let read = self.reader.by_ref().take(self.longest).read_until(b'\n', &mut self.bytes);
         let length = read.map_err(|error| self.error(format!("cannot be read: {error}")))?;
         if self.number == 1 {
             self.strip_mark()?;
@@ -54,7 +69,7 @@ impl<R: BufRead> LineReader<R> {
             Ok(text) => text.trim().to_owned(),
             Err(_) => self.bytes.iter().map(|byte| char::from(*byte)).collect::<String>().trim().to_owned(),
         };
-        if length as u64 == LONGEST && self.bytes.last() != Some(&b'\n') {
+        if length as u64 == self.longest && self.bytes.last() != Some(&b'\n') {
             self.skip_rest()?;
         }
         Ok(length > 0)
@@ -69,9 +84,7 @@ impl<R: BufRead> LineReader<R> {
             return Err(self.error("text in UTF-16: expected ASCII, UTF-8 or Latin-1"));
         }
         if self.bytes.contains(&0) {
-            return Err(
-                self.error("a binary file: expected lines of text (graph-convert writes a Galois graph as text)")
-            );
+            return Err(self.error("a binary file: expected lines of text"));
         }
         Ok(())
     }
@@ -79,7 +92,7 @@ impl<R: BufRead> LineReader<R> {
     /// Skips the rest of an overlong line if the line is a comment.
     fn skip_rest(&mut self) -> Result<(), GraphError> {
         if !self.text.starts_with(self.comment) {
-            return Err(self.error(format!("a line longer than {LONGEST} bytes")));
+            return Err(self.error(format!("a line longer than {} bytes", self.longest)));
         }
         self.reader.skip_until(b'\n').map(drop).map_err(|error| self.error(format!("cannot be read: {error}")))
     }

@@ -8,29 +8,37 @@
 
 mod arcs;
 mod dimacs;
+mod edge_list;
+mod format;
 mod islands;
 mod lines;
 mod local;
 mod matrix_market;
 mod mesh;
+mod metis;
 mod random;
 mod rmat;
 mod road;
+mod rows;
 mod weights;
 
 pub use arcs::{Arc, Edge, Edges, Graph};
 pub use dimacs::read_dimacs;
+pub use edge_list::{EdgeColumns, read_edge_list};
 pub use islands::islands_graph;
 pub use local::{LocalGraph, Locality, local_graph};
 pub use matrix_market::read_matrix_market;
 pub use mesh::mesh_graph;
+pub use metis::read_metis;
 pub use random::random_graph;
 pub use rmat::{Rmat, rmat_graph};
 pub use road::DisjointSets;
 pub use road::road_graph;
+pub use rows::{read_galois, read_gap};
 
 use crate::noise;
 use flate2::bufread::MultiGzDecoder;
+use format::Format;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -86,54 +94,31 @@ pub struct GraphOptions {
     pub weighted: bool,
 }
 
-/// File format.
-#[derive(Clone, Copy)]
-enum Format {
-    Dimacs,
-    MatrixMarket,
-}
-
-/// Reads a graph in the format indicated by the file's suffix: `.gr` (DIMACS) or `.mtx` (MatrixMarket), both with or
-/// without gzip compression.
+/// Reads a graph from the file at `path`, with or without gzip compression. Content that only one format has decides the
+/// format, otherwise the file's ending does: see [`FORMATS`](format::FORMATS).
+///
+/// # Errors
+/// When the file is in none of the formats, or damaged.
 pub fn read_graph(path: &Path, reading: GraphOptions) -> Result<ParsedGraph, GraphError> {
     let name = path.display().to_string();
     let whole = |message| GraphError { file: name.clone(), line: 0, message };
-    let format = format(path).ok_or_else(|| {
-        whole("expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket), or in .gz behind either".to_owned())
-    })?;
     let unopened = |error| whole(format!("cannot be opened: {error}"));
+    let unread = |error| whole(format!("cannot be read: {error}"));
     // Opening a pipe would wait for its writer, so the file type is checked first.
     if !std::fs::metadata(path).map_err(unopened)?.is_file() {
         return Err(whole("not a file".to_owned()));
     }
     let mut reader = BufReader::new(File::open(path).map_err(unopened)?);
-    let begin = reader.fill_buf().map_err(|error| whole(format!("cannot be read: {error}")))?;
-    let mut read = if begin.starts_with(GZIP) {
-        parse(format, &name, BufReader::new(MultiGzDecoder::new(reader)), reading.weighted)?
-    } else {
-        parse(format, &name, reader, reading.weighted)?
-    };
+    let packed = reader.fill_buf().map_err(unread)?.starts_with(GZIP);
+    let mut reader: Box<dyn BufRead> =
+        if packed { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) };
+    let begin = reader.fill_buf().map_err(unread)?;
+    let format = Format::of(path, begin).ok_or_else(|| whole(format!("expected a graph, as {}", format::FORMATS)))?;
+    let mut read = format.read(&name, reader, reading.weighted)?;
     if reading.symmetric {
         read.graph = read.graph.symmetric();
     }
     Ok(read)
-}
-
-fn parse(format: Format, name: &str, reader: impl BufRead, weighted: bool) -> Result<ParsedGraph, GraphError> {
-    match format {
-        Format::Dimacs => Ok(ParsedGraph { graph: read_dimacs(name, reader, weighted)?, notes: Vec::new() }),
-        Format::MatrixMarket => read_matrix_market(name, reader, weighted),
-    }
-}
-
-fn format(path: &Path) -> Option<Format> {
-    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    let (_, ending) = name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.')?;
-    match ending {
-        "gr" => Some(Format::Dimacs),
-        "mtx" => Some(Format::MatrixMarket),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -146,9 +131,9 @@ mod tests {
     const AS_WRITTEN: GraphOptions = GraphOptions { symmetric: false, weighted: true };
     const ONE_WAY: &str = "p sp 3 2\na 2 1 5\na 3 2 7\n";
 
-    fn packed(text: &str) -> Vec<u8> {
+    fn packed(text: impl AsRef<[u8]>) -> Vec<u8> {
         let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-        packer.write_all(text.as_bytes()).unwrap();
+        packer.write_all(text.as_ref()).unwrap();
         packer.finish().unwrap()
     }
 
@@ -162,12 +147,37 @@ mod tests {
 
     #[test]
     fn a_file_of_another_kind_is_refused() {
-        let refused = |path: &str| read_graph(Path::new(path), AS_WRITTEN).unwrap_err();
-        let expected = "expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket), or in .gz behind either";
-        for name in ["roads.txt", "roads", "roads.tar.gz", "gr"] {
-            assert_eq!(refused(name).to_string(), format!("{name}: {expected}"));
+        for name in ["roads", "roads.tar.gz", "gr", "roads.png"] {
+            let refused = read(name, b"0 1\n", AS_WRITTEN).unwrap_err().message;
+            assert!(
+                refused.starts_with("expected a graph, as DIMACS text or a binary graph of Galois (.gr), "),
+                "{refused}"
+            );
         }
-        assert!(refused("/nowhere/roads.gr").message.contains("cannot be opened"));
+        let missing = read_graph(Path::new("/nowhere/roads.gr"), AS_WRITTEN).unwrap_err();
+        assert!(missing.message.contains("cannot be opened"));
+    }
+
+    #[test]
+    fn each_format_is_read_by_its_ending_plain_or_packed() {
+        let galois: Vec<u8> = [1_u64, 0, 2, 2, 1, 2, 1].iter().flat_map(|number| number.to_le_bytes()).collect();
+        let gap: Vec<u8> =
+            std::iter::once(0).chain([2_u64, 2, 0, 1, 2, 1].iter().flat_map(|number| number.to_le_bytes())).collect();
+        for (name, content) in [
+            ("x.el", &b"0 1\n1 0\n"[..]),
+            ("x.wel", b"0 1 1\n1 0 1\n"),
+            ("x.txt", b"# Nodes: 2 Edges: 2\n0\t1\n1\t0\n"),
+            ("x.graph", b"2 1\n2\n1\n"),
+            ("x.gr", b"p sp 2 2\na 1 2 1\na 2 1 1\n"),
+            ("x.gr", &galois),
+            ("x.sg", &gap),
+            ("x.mtx", b"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n1 2\n"),
+        ] {
+            for (name, content) in [(name.to_owned(), content.to_vec()), (format!("{name}.gz"), packed(content))] {
+                let graph = read(&name, &content, AS_WRITTEN).unwrap_or_else(|error| panic!("{error}")).graph;
+                assert_eq!((graph.target(), graph.weight()), (&[1, 0][..], &[1, 1][..]), "{name}");
+            }
+        }
     }
 
     #[test]

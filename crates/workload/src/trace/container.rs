@@ -100,6 +100,12 @@ impl LineReader {
         Ok(LineReader { path: path.to_owned(), text: open_text(path)?, taken: 0, joined: Vec::new(), line: 0 })
     }
 
+    /// A reader for `text`, which stands at the beginning of the file at `path`.
+    pub(super) fn of(path: &Path, text: Vec<u8>) -> LineReader {
+        let text: Text = Box::new(Cursor::new(text));
+        LineReader { path: path.to_owned(), text, taken: 0, joined: Vec::new(), line: 0 }
+    }
+
     /// Returns the next line without its line end, or `None` at the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TraceError> {
         self.text.consume(std::mem::take(&mut self.taken));
@@ -131,8 +137,10 @@ impl LineReader {
             }
         }
         // The second call returns the same non-empty buffer as in the loop, so nothing is read.
-        let buffer = self.text.fill_buf().map_err(TraceError::io(&self.path, "read"))?;
-        Ok(Some(trim(&buffer[..self.taken - 1])))
+        match self.text.fill_buf() {
+            Ok(buffer) => Ok(Some(trim(&buffer[..self.taken - 1]))),
+            Err(error) => Err(TraceError::io(&self.path, "read")(error)),
+        }
     }
 
     /// Line number of the last returned line, counted from 1.

@@ -2,7 +2,7 @@
 
 use super::container::SUFFIXES;
 use super::error::TraceError;
-use super::foreign::{PER_WARP_FOLDER, RAW_FOLDER, UNLISTED};
+use super::foreign::{RAW_FOLDER, UNLISTED};
 use std::path::{Path, PathBuf};
 
 /// Name of the kernel list in an NVBit trace's folder.
@@ -25,6 +25,15 @@ pub(super) fn list(folder: &Path) -> Result<PathBuf, TraceError> {
     }
 }
 
+/// Names of the other lists in the folder of `list`; empty if `list` itself is not named like a list.
+pub(super) fn other_list_names(list: &Path) -> Vec<String> {
+    let folder = list.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let own = list.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let mut names = names(folder).unwrap_or_default();
+    names.retain(|name| is_list(name) && name != own);
+    if is_list(own) { names } else { Vec::new() }
+}
+
 /// Sorted file names in the folder. Names without valid UTF-8 are ignored.
 fn names(folder: &Path) -> Result<Vec<String>, TraceError> {
     let entries = std::fs::read_dir(folder).map_err(TraceError::io(folder, "list"))?;
@@ -41,12 +50,10 @@ fn is_list(name: &str) -> bool {
 /// The error for a folder without a list, depending on the files found instead.
 fn what_else(folder: &Path, names: &[String]) -> TraceError {
     let any = |ending: &str| names.iter().any(|name| unpacked(name).ends_with(ending));
-    if any(".traceg") {
+    if any(".traceg") || any(".tracez") {
         UNLISTED.at(folder)
     } else if any(".trace") || names.iter().any(|name| name.starts_with(LIST_STEM)) {
         RAW_FOLDER.at(folder)
-    } else if any(".tracez") {
-        PER_WARP_FOLDER.at(folder)
     } else {
         let expected = "a folder with a trace has a file kernelslist.g";
         TraceError::NotATrace { path: folder.to_owned(), expected }

@@ -30,12 +30,11 @@ pub(super) const RAW: ForeignFormat =
     ForeignFormat { what: "a raw trace, whose instructions are not sorted by thread block", remedy: POST_PROCESS };
 /// A folder of raw kernel traces.
 pub(super) const RAW_FOLDER: ForeignFormat = ForeignFormat { what: "a folder of raw traces", remedy: POST_PROCESS };
-/// The format of Accel-Sim 2: a text header, a zero byte, then compressed instructions warp by warp.
-pub(super) const PER_WARP: ForeignFormat =
-    ForeignFormat { what: "a per-warp trace of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
-/// A folder of per-warp traces.
-pub(super) const PER_WARP_FOLDER: ForeignFormat =
-    ForeignFormat { what: "a folder of per-warp traces of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
+/// A kernel trace of Accel-Sim 2 within another container: its warps must be found by their places in the file.
+const PACKED_PER_WARP: ForeignFormat = ForeignFormat {
+    what: "a packed per-warp trace of Accel-Sim 2 (.tracez)",
+    remedy: "unpack it: its warps are compressed already",
+};
 /// A folder of kernel traces without a list.
 pub(super) const UNLISTED: ForeignFormat = ForeignFormat {
     what: "a folder of kernel traces without a list",
@@ -91,10 +90,12 @@ impl ForeignFormat {
         if !start.contains(&0) {
             return None;
         }
-        Some(match start.trim_ascii_start() {
-            [b'-', ..] => PER_WARP,
-            _ if names_a_kernel(start) => BINARY,
-            _ => DATA,
+        Some(if is_per_warp(start) {
+            PACKED_PER_WARP
+        } else if names_a_kernel(start) {
+            BINARY
+        } else {
+            DATA
         })
     }
 
@@ -103,6 +104,12 @@ impl ForeignFormat {
     pub(super) fn at(self, path: &Path) -> TraceError {
         TraceError::Foreign { path: path.to_owned(), what: self.what, remedy: self.remedy }
     }
+}
+
+/// True if `start` begins a per-warp trace of Accel-Sim 2: a text header, a zero byte, then compressed instructions warp
+/// by warp.
+pub(super) fn is_per_warp(start: &[u8]) -> bool {
+    start.trim_ascii_start().starts_with(b"-") && start.contains(&0)
 }
 
 /// True if `start` consists of a name's length followed by the name.
@@ -137,7 +144,7 @@ mod tests {
 
     #[test]
     fn binary_forms_of_kernel_traces_are_told_apart() {
-        assert_eq!(what(b"-kernel name = k\n-kernel id = 1\n\0\x10\0\0\0"), Some(PER_WARP.what));
+        assert_eq!(what(b"-kernel name = k\n-kernel id = 1\n\0\x10\0\0\0"), Some(PACKED_PER_WARP.what));
         assert_eq!(what(b"\x05\0\0\0\0\0\0\0_Z1kv\x01\0\0\0"), Some(BINARY.what));
         assert_eq!(what(b"\x05\0\0\0\0\0\0\0_Z\0kv"), Some(DATA.what));
         assert_eq!(what(b"\0"), Some(DATA.what));

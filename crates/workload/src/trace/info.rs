@@ -2,10 +2,11 @@
 
 use super::error::TraceError;
 use super::footprint::Footprint;
+use super::table;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-use tombolo_types::HostPhase;
+use std::collections::{BTreeMap, BTreeSet};
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
+use tombolo_types::{HostPhase, LineSize};
 
 /// Memory instructions (warp instructions) by the memory they address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,33 @@ pub struct OpcodeCount {
     pub count: u64,
 }
 
+/// How much of an operation a trace holds, and what of it is not simulated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationCoverage {
+    /// Name of the operation: of an instruction set, or of a table's rows.
+    pub name: String,
+    /// Warp instructions of all launches.
+    pub instructions: u64,
+    /// Bytes that these instructions read or write in memory: of lanes, before coalescing, for an instruction set; of
+    /// line transactions otherwise.
+    pub bytes: u64,
+    /// Effect that is not simulated, if there is one.
+    pub not_simulated: Option<String>,
+}
+
+impl OperationCoverage {
+    /// An operation that did not occur so far.
+    pub(super) fn new(name: &str, not_simulated: Option<&str>) -> OperationCoverage {
+        OperationCoverage {
+            name: name.to_owned(),
+            instructions: 0,
+            bytes: 0,
+            not_simulated: not_simulated.map(str::to_owned),
+        }
+    }
+}
+
 /// A recorder's information about a kernel beyond its stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +80,9 @@ pub(super) struct Origin {
     /// Per-kernel information, in the program's kernel order.
     pub(super) kernels: Vec<KernelOrigin>,
     pub(super) unknown_opcodes: Vec<OpcodeCount>,
+    /// Counts by operation over all launches, sorted by name; older files lack them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) operations: Option<Vec<OperationCoverage>>,
     pub(super) notes: Vec<String>,
 }
 
@@ -140,6 +171,8 @@ pub struct TraceInfo {
     pub footprint_lines: u64,
     /// Total size of all accessed lines in bytes.
     pub footprint_bytes: u64,
+    /// Counts by operation, sorted by name.
+    pub operations: Vec<OperationCoverage>,
     /// Opcodes unknown to the reader: each takes only an issue slot. Sorted by name.
     pub unknown_opcodes: Vec<OpcodeCount>,
     /// Notes for readers of results.
@@ -149,9 +182,10 @@ pub struct TraceInfo {
 /// Summarises the contents of `program`. `format`: the name of its format, if no origin tells it.
 pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>, format: &str) -> Result<TraceInfo, TraceError> {
     let mut footprint = Footprint::default();
+    let mut streams = StreamCoverage::default();
     let mut kernels = Vec::with_capacity(program.kernels().len());
     for index in 0..program.kernels().len() as u32 {
-        kernels.push(summarise_kernel(program, index, origin, &mut footprint)?);
+        kernels.push(summarise_kernel(program, index, origin, &mut footprint, &mut streams)?);
     }
     let total = |count: fn(&KernelSummary) -> u64| kernels.iter().map(|kernel| count(kernel) * kernel.launches).sum();
     let (warp_instructions, transactions) =
@@ -172,6 +206,7 @@ pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>, format: 
         transactions,
         footprint_lines: footprint.lines(),
         footprint_bytes: footprint.lines() * program.line_size().bytes(),
+        operations: origin.and_then(|origin| origin.operations.clone()).unwrap_or_else(|| streams.operations()),
         unknown_opcodes: origin.map_or_else(Vec::new, |origin| origin.unknown_opcodes.clone()),
         notes: notes(program, origin),
     })
@@ -206,7 +241,10 @@ fn summarise_kernel(
     index: u32,
     origin: Option<&Origin>,
     footprint: &mut Footprint,
+    streams: &mut StreamCoverage,
 ) -> Result<KernelSummary, TraceError> {
+    let launch = |command: &&Command| matches!(command, Command::Launch { kernel, .. } if *kernel == index);
+    let launches = program.commands().iter().filter(launch).count() as u64;
     let info = &program.kernels()[index as usize];
     let origin = origin.and_then(|origin| origin.kernels.get(index as usize));
     let mut stream = CtaStream::default();
@@ -219,6 +257,7 @@ fn summarise_kernel(
         transactions += stream.accesses.len() as u64;
         stream.accesses.iter().for_each(|access| footprint.add(access.line));
         for op in &stream.ops {
+            streams.add(op, &stream, program.line_size(), launches);
             match op {
                 Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::WaitUntil { .. } => counted.global += 1,
                 Op::Shared { .. } => counted.shared += 1,
@@ -226,11 +265,10 @@ fn summarise_kernel(
             }
         }
     }
-    let launch = |command: &&Command| matches!(command, Command::Launch { kernel, .. } if *kernel == index);
     Ok(KernelSummary {
         name: info.name.clone(),
         source: origin.map(|origin| origin.source.clone()),
-        launches: program.commands().iter().filter(launch).count() as u64,
+        launches,
         grid: origin.map_or([info.ctas, 1, 1], |origin| origin.grid),
         block: origin.map_or([info.threads_per_cta, 1, 1], |origin| origin.block),
         ctas: u64::from(info.ctas),
@@ -241,6 +279,45 @@ fn summarise_kernel(
         memory_instructions: origin.map_or(counted, |origin| origin.memory),
         transactions,
     })
+}
+
+/// Counts by operation of decoded streams, for programs without a recorder's counts.
+#[derive(Default)]
+struct StreamCoverage(BTreeMap<&'static str, (u64, u64)>);
+
+impl StreamCoverage {
+    /// Counts `op` of `stream`, which runs `launches` times.
+    fn add(&mut self, op: &Op, stream: &CtaStream, line_size: LineSize, launches: u64) {
+        let accesses = match *op {
+            Op::Load { accesses, .. } | Op::Store { accesses, .. } | Op::Atomic { accesses, .. } => accesses.range(),
+            Op::WaitUntil { access, .. } => access as usize..access as usize + 1,
+            _ => 0..0,
+        };
+        let name = match op {
+            Op::Compute { class, .. } => table::class_word(*class),
+            Op::Load { .. } => "load",
+            Op::Store { .. } => "store",
+            Op::Atomic { .. } => "atomic",
+            Op::Fence { .. } => "fence",
+            Op::Shared { .. } => "shared",
+            Op::Barrier => "barrier",
+            Op::WaitUntil { .. } => "wait",
+            Op::Use { .. } | Op::Signal { .. } => return,
+        };
+        let grains: u64 = stream.accesses[accesses].iter().map(|access| u64::from({ access.mask }.grains())).sum();
+        let (instructions, bytes) = self.0.entry(name).or_default();
+        *instructions += op.instructions() * launches;
+        *bytes += grains * line_size.grain() * launches;
+    }
+
+    fn operations(self) -> Vec<OperationCoverage> {
+        let operation = |(name, (instructions, bytes))| OperationCoverage {
+            instructions,
+            bytes,
+            ..OperationCoverage::new(name, None)
+        };
+        self.0.into_iter().map(operation).collect()
+    }
 }
 
 /// Summaries of all copies: to the host first, then to the device.

@@ -18,7 +18,7 @@ mod nvbit;
 mod table;
 
 pub use error::TraceError;
-pub use info::{CopySummary, HostSummary, KernelSummary, OpcodeCount, Spaces, TraceInfo};
+pub use info::{CopySummary, HostSummary, KernelSummary, OpcodeCount, OperationCoverage, Spaces, TraceInfo};
 pub use table::spellings as table_spellings;
 
 use info::Origin;
@@ -126,7 +126,7 @@ impl OpenTrace {
         if head == native::MAGIC {
             return NativeProgram::open(path, &file, line_size).map(OpenTrace::Native);
         }
-        if table::is_table(path)? {
+        if !nvbit::is_per_warp(path)? && table::is_table(path)? {
             return TableProgram::open(path, name(path), text_lines).map(OpenTrace::Table);
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -90,18 +90,21 @@ fn folders_of_raw_traces_are_named() {
 
 #[test]
 fn later_forms_of_kernel_traces_are_named() {
-    let per_warp = [header(5, "1,1,1", 32).as_bytes(), b"\0\x10\0\0\0\x20\0\0\0\x28\xb5\x2f\xfd"].concat();
+    let per_warp = gzip(&[header(5, "1,1,1", 32).as_bytes(), b"\0\x10\0\0\0\x20\0\0\0\x28\xb5\x2f\xfd"].concat());
     let binary = [&7_u64.to_le_bytes()[..], b"_Z3addv", &[1, 0, 0, 0]].concat();
     for (name, bytes, what) in [
-        ("kernel-1.tracez", &per_warp, "is a per-warp trace of Accel-Sim 2 (.tracez)"),
-        ("kernel-1.traceg", &per_warp, "is a per-warp trace of Accel-Sim 2 (.tracez)"),
-        ("kernel-1.traceg", &binary, "is a binary kernel trace of Accel-Sim"),
+        ("kernel-1.tracez.gz", &per_warp, "is a packed per-warp trace of Accel-Sim 2 (.tracez); unpack it"),
+        (
+            "kernel-1.traceg",
+            &binary,
+            "is a binary kernel trace of Accel-Sim; the text form is read: have a post-traces-",
+        ),
     ] {
         let message = refusal(&[("kernelslist.g", name.as_bytes()), (name, bytes)]);
-        assert!(message.contains(what) && message.contains("post-traces-processing"), "{message}");
+        assert!(message.contains(what), "{message}");
     }
-    let message = refusal(&[("kernel-1.tracez", &per_warp)]);
-    assert!(message.contains("is a folder of per-warp traces of Accel-Sim 2"), "{message}");
+    let message = refusal(&[("kernel-1.tracez", b"-kernel name = k\n\0")]);
+    assert!(message.contains("is a folder of kernel traces without a list"), "{message}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Random damage: opening a damaged trace never panics and never hangs, regardless of the result.
 
 use super::kit::{block, folder, folder_with_list, gzip, header, open, xz, zstd};
+use super::tracez::{blocks, tracez};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::sync::OnceLock;
@@ -20,6 +21,17 @@ const INSTRUCTIONS: &[&str] = &[
     "0050 ffffffff 0 LDGSTS.E.BYPASS.128 2 R2 R4 16 1 0x7f0000003000 16 0",
     "0060 ffffffff 0 BAR.SYNC 0 0 0",
     "0070 00000000 0 EXIT 0 0 0",
+];
+/// Instructions of Hopper as Accel-Sim 2 writes them.
+const HOPPER: &[&str] = &[
+    "0010 00000001 0 UTMALDG.2D 2 UR8 UR4 128 0x7f2000000400 1 0x3 256 0 3 2 0x7f6000000000 0x7f6000001000 0 0 NoVal",
+    "0020 00000001 0 UBLKPF.L2 2 UR8 UR4 16 0x0 0 48 0 4 0x7f6000000000 3 16 -16 0 0 NoVal",
+    "0030 ffffffff 1 R24 HGMMA.64x128x16.F32 2 R24 UR4 1 0 0 0 Val 1 0x0 1 0x0 1 0x0",
+    "0040 ffffffff 1 R5 LD.E 1 R4 4 1 0x7f1307000000 4 0 0 NoVal",
+    "0050 00000003 1 R5 LD.E 1 R4 4 0 0x7f1300000000 0x7f6000000000 0 0 NoVal",
+    "0060 00000000 0 REPLAY_START 0 0 0 0 NoVal",
+    "0070 ffffffff 0 LDGSTS.E.BYPASS.128 2 R2 R4 16 0 0x0 0x7f6000000000 0 0 NoVal",
+    "0080 ffffffff 1 R2 ATOMS.ADD 2 R4 R6 4 1 0x400 0 0 0 NoVal",
 ];
 /// Text pieces with a meaning somewhere in a trace.
 const PIECES: &[&str] = &[
@@ -52,6 +64,14 @@ const PIECES: &[&str] = &[
     "Memset,0x10,0,64\n",
     "MemcpyDtoDAsync,0x10,0x20,64,7\n",
     "ncclAllReduce,0x10\n",
+    "cudaMemcpyAsyncHtoD,0x10,64\n",
+    " 3 4000000000 0x0",
+    " 4 0x0 4000000000 1",
+    " HGMMA.64x8x16 ",
+    "cluster rank = 4294967295\n",
+    "-binary version = 90\n",
+    "-kernel id = 4294967295\n",
+    " NoVal",
     "./kernel-1.traceg\n",
     " # ",
     "\u{1f}\u{8b}\u{8}",
@@ -76,6 +96,13 @@ const OTHER: &[&str] =
 fn text() -> String {
     let warps = [INSTRUCTIONS, INSTRUCTIONS];
     header(5, "2,1,1", 64) + &block("0,0,0", &warps) + &block("1,0,0", &warps)
+}
+
+/// A trace of Hopper in version 6.
+fn hopper() -> String {
+    let header = header(6, "2,1,1", 64).replace("-nregs", "-binary version = 90\n-nregs");
+    let block = |name: &str, rank: u32| block(&format!("{name}\ncluster rank = {rank}"), &[&HOPPER[..6], &HOPPER[7..]]);
+    header + &block("0,0,0", 0) + &block("1,0,0", 1)
 }
 
 /// A change to a byte sequence.
@@ -171,6 +198,23 @@ proptest! {
     #[test]
     fn changed_text_never_panics(changes in prop::collection::vec(change(), 1..6)) {
         let mut bytes = text().into_bytes();
+        apply(&mut bytes, &changes);
+        try_kernel(&bytes)?;
+    }
+
+    #[test]
+    fn changed_text_of_hopper_never_panics(changes in prop::collection::vec(change(), 1..6)) {
+        let mut bytes = hopper().into_bytes();
+        apply(&mut bytes, &changes);
+        try_kernel(&bytes)?;
+    }
+
+    #[test]
+    fn a_changed_trace_of_warps_never_panics(
+        changes in prop::collection::vec(change(), 1..4),
+        dictionary in prop::sample::select(vec![&b""[..], b"ffffffff 1 R3 FADD 2 R2 R3 0 0 0 NoVal"]),
+    ) {
+        let mut bytes = tracez(&header(6, "2,1,1", 64), &blocks(), 3, dictionary);
         apply(&mut bytes, &changes);
         try_kernel(&bytes)?;
     }

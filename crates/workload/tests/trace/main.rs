@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "an unwrap that fails is a failed test")]
 
+mod coverage;
 mod damage;
 mod forms;
 mod fuzz;
+mod hopper;
 mod kit;
 mod list;
 mod native;
@@ -12,3 +14,4 @@ mod nvbit;
 mod partial;
 mod real;
 mod table;
+mod tracez;

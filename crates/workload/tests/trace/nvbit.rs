@@ -352,7 +352,8 @@ fn copies_to_the_scratchpad_are_waited_for() {
             "2 ffffffff 0 DEPBAR.LE 0 0 0",
         ],
     );
-    assert_eq!(ops, [Op::Shared { passes: 4 }, load(0, 4), load(4, 4), wait(2), wait(1)]);
+    let copied = |start| Op::Load { order: Order::relaxed(Scope::Gpu).into(), accesses: at(start, 4) };
+    assert_eq!(ops, [Op::Shared { passes: 4 }, copied(0), copied(4), wait(2), wait(1)]);
 }
 
 #[test]

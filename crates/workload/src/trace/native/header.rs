@@ -10,7 +10,7 @@ use tombolo_types::{ArrayInfo, DeviceId, DeviceSet, HostPhase, LaunchDevices, Li
 const WIDEST_WARP: u32 = 128;
 
 /// Names of all features allowed in a version 2 file.
-const FEATURES: [&str; 7] = [ARRAYS, HOST, DEVICES, DEVICE_LISTS, BARRIERS, ENDS, CHAINS];
+const FEATURES: [&str; 8] = [ARRAYS, HOST, DEVICES, DEVICE_LISTS, BARRIERS, ENDS, CHAINS, OPERATIONS];
 /// Arrays have names.
 const ARRAYS: &str = "arrays";
 /// Host accesses to arrays between commands.
@@ -25,6 +25,8 @@ const BARRIERS: &str = "barriers";
 const ENDS: &str = "ends";
 /// Arithmetic records its dependent chains. In files without this feature nothing waits for arithmetic.
 const CHAINS: &str = "chains";
+/// The recorder counted instructions and bytes by operation.
+const OPERATIONS: &str = "operations";
 
 /// Features required from a reader. All remaining fields are left to [`Header`].
 #[derive(Debug, Deserialize)]
@@ -230,6 +232,7 @@ impl Header {
             (BARRIERS, program.commands().contains(&Command::Barrier)),
             (ENDS, !program.setup().is_empty() || !program.results().is_empty()),
             (CHAINS, true),
+            (OPERATIONS, origin.is_some_and(|origin| origin.operations.is_some())),
         ];
         let features = used.iter().filter(|(_, is_used)| *is_used).map(|(name, _)| (*name).to_owned()).collect();
         Header {

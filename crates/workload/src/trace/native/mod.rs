@@ -10,7 +10,7 @@
 //! ```
 //! Version 1 has neither features nor arrays nor host phases, and is still read. A version 2 file is read if all its
 //! features are known: launches on selected devices and grids divided among them, barriers between streams, host
-//! accesses before the first command and after the last, chains of arithmetic. A file without a feature is read as a
+//! accesses before the first command and after the last, chains of arithmetic, counts by operation. A file without a feature is read as a
 //! program that does not use this feature: without chains, nothing waits for arithmetic. Additions get a feature name
 //! instead of a new version, for example copies between devices.
 //!

@@ -157,6 +157,18 @@ pub(super) fn bank_passes(addresses: &[u64], bytes: u64) -> u16 {
     longest.expect("a conflict has words") as u16
 }
 
+/// Number of passes over the scratchpad for an atomic of `bytes` bytes at each address: the largest number of words in a
+/// single bank, where lanes with the same word follow each other. Source: GPGPU-Sim, `generate_mem_accesses`: atomics
+/// have no broadcast.
+pub(super) fn lane_passes(addresses: &[u64], bytes: u64) -> u16 {
+    let words = bytes.div_ceil(WORD).max(1);
+    let mut counts = [0_u16; BANKS];
+    for address in addresses {
+        (0..words).for_each(|place| counts[bank((address / WORD).wrapping_add(place))] += 1);
+    }
+    counts.into_iter().max().unwrap_or(1).max(1)
+}
+
 fn bank(word: u64) -> usize {
     (word % BANKS as u64) as usize
 }
@@ -217,6 +229,16 @@ mod tests {
     fn a_local_byte_touches_the_word_of_its_lane() {
         let accesses = local(0b100, &[0xff_ff01], 1);
         assert_eq!(accesses, [Access { line: Line((3 * 256 * 32) / 128), mask: Mask(0b100) }]);
+    }
+
+    #[test]
+    fn atomics_of_one_word_follow_each_other() {
+        assert_eq!(lane_passes(&[0x400; 32], 4), 32);
+        assert_eq!(lane_passes(&[[0x400; 16], [0x404; 16]].concat(), 4), 16, "two words in two banks");
+        assert_eq!(lane_passes(&[[0x400; 16], [0x480; 16]].concat(), 4), 32, "two words in one bank");
+        assert_eq!(lane_passes(&(0..32).map(|lane| lane * 4).collect::<Vec<u64>>(), 4), 1);
+        assert_eq!(lane_passes(&[0x400; 32], 8), 32);
+        assert_eq!(lane_passes(&[], 4), 1);
     }
 
     #[test]

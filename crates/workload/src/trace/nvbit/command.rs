@@ -5,6 +5,7 @@
 
 use super::cursor::{decimal, hex};
 use crate::trace::error::Mismatch;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Size limit of a copy in bytes: more than any memory holds, and small enough for computing its time without overflow.
@@ -177,17 +178,21 @@ fn is_nccl(word: &str) -> bool {
         && operation.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Strips CUDA's prefix and suffixes from `word`; the second value is true for an asynchronous command.
-fn stem(word: &str) -> (&str, bool) {
+/// Strips CUDA's prefix and suffixes from `word`; the second value is true for an asynchronous command. Tracers write
+/// `Async` at any place of a command.
+fn stem(word: &str) -> (Cow<'_, str>, bool) {
     let bare = ["cuda", "cu"].iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(word);
     let bare = ["_ptds", "_ptsz"].iter().find_map(|suffix| bare.strip_suffix(suffix)).unwrap_or(bare);
     let bare = ["_v2", "_v3"].iter().find_map(|suffix| bare.strip_suffix(suffix)).unwrap_or(bare);
-    bare.strip_suffix("Async").map_or((bare, false), |bare| (bare, true))
+    match bare.split_once("Async") {
+        Some((before, after)) => (format!("{before}{after}").into(), true),
+        None => (bare.into(), false),
+    }
 }
 
 /// True if the command in `line` holds up later commands until earlier commands have ended.
 pub(super) fn holds_up(line: &str) -> bool {
-    HOLDS_UP.contains(&stem(word(line)).0)
+    HOLDS_UP.contains(&&*stem(word(line)).0)
 }
 
 /// Parses the command in `line`; `None` if its first word is not a known command.
@@ -197,11 +202,11 @@ pub(super) fn parse(line: &str) -> Result<Option<HostCommand>, Mismatch> {
         return Ok(Some(HostCommand::Costless(UnsimulatedKind::Collective)));
     }
     let (stem, asynchronous) = stem(word);
-    let to_device = match stem {
+    let to_device = match &*stem {
         "MemcpyHtoD" => true,
         "MemcpyDtoH" => false,
         _ => {
-            let kind = KINDS.into_iter().find(|kind| kind.words().contains(&stem));
+            let kind = KINDS.into_iter().find(|kind| kind.words().contains(&&*stem));
             return Ok(kind.map(HostCommand::Costless));
         }
     };
@@ -280,6 +285,10 @@ mod tests {
             ("MemcpyHtoDAsync,0x7f00,256", true, true),
             ("cuMemcpyDtoHAsync_v2,0x7f00,256,0x55aa", false, true),
             ("cuMemcpyHtoD_v2_ptds,0x7f00,256", true, false),
+            ("MemcpyAsyncHtoD,0x7f00,256", true, true),
+            ("cudaMemcpyAsyncDtoH,0x7f00,256", false, true),
+            ("cudaMemcpyAsyncHtoD_ptsz,0x7f00,256,0x55aa", true, true),
+            ("AsyncMemcpyDtoH,0x7f00,256", false, true),
         ] {
             let copy = HostCommand::Copy { address: 0x7f00, bytes: 256, to_device, asynchronous };
             assert_eq!(kind(line), Some(copy), "{line}");
@@ -293,6 +302,8 @@ mod tests {
             ("MemcpyPeerAsync,0x7f00,1,0x7f00,0,256", UnsimulatedKind::Copy),
             ("cudaMemcpy(0x7f00, 0x8f00, 16)", UnsimulatedKind::Copy),
             ("MemsetD8,0x7f00,0,256", UnsimulatedKind::Fill),
+            ("cudaMemcpyAsyncDtoD,0x7f00,0x8f00,256", UnsimulatedKind::Copy),
+            ("MemsetAsync,0x7f00,0,256", UnsimulatedKind::Fill),
             ("cudaMemset 0x7f00 0 256", UnsimulatedKind::Fill),
             ("cudaMalloc,0x00007fb50a800000,8000000", UnsimulatedKind::Memory),
             ("cudaDeviceSynchronize", UnsimulatedKind::Wait),

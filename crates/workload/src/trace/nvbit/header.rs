@@ -55,6 +55,10 @@ pub(super) struct Header {
     pub(super) shared_base: u64,
     /// Base of local memory's generic addresses, 0 if unknown.
     pub(super) local_base: u64,
+    /// Compute capability of the binary × 10, 0 if unknown.
+    pub(super) binary_version: u32,
+    /// Number of the launch in the traced program, from 1; 0 if unknown.
+    pub(super) launch: u32,
     /// Tracer version.
     pub(super) version: u32,
     /// True if instruction lines begin with a line number.
@@ -75,6 +79,8 @@ impl Default for Header {
             stream: StreamKey::Handle(0),
             shared_base: 0,
             local_base: 0,
+            binary_version: 0,
+            launch: 0,
             version: 0,
             lineinfo: false,
             doubts: Vec::new(),
@@ -194,6 +200,10 @@ impl Header {
             b"cuda stream id" => self.stream = self.stream_key(value),
             b"shmem base_addr" => self.shared_base = self.base_or_unknown("-shmem base_addr", value),
             b"local mem base_addr" => self.local_base = self.base_or_unknown("-local mem base_addr", value),
+            b"binary version" => {
+                self.binary_version = self.number_or_unknown("-binary version", value, u64::from(u32::MAX));
+            }
+            b"kernel id" => self.launch = self.number_or_unknown("-kernel id", value, u64::from(u32::MAX)),
             b"accelsim tracer version" => {
                 match decimal(value) {
                     Some(version) if VERSIONS.contains(&version) => self.version = version as u32,
@@ -202,7 +212,7 @@ impl Header {
                 seen.version = true;
             }
             b"enable lineinfo" => self.lineinfo = number(value, 1, "0 or 1")? == 1,
-            // Kernel id, binary and NVBit version, and fields added by later tracers have no effect here.
+            // The NVBit version, and fields added by later tracers, have no effect here.
             _ => {}
         }
         Ok(())

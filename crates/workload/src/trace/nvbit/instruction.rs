@@ -1,7 +1,9 @@
 //! An instruction line in a kernel trace: `[line_num] PC mask ndst [Rd…] opcode nsrc [Rs…] mem_width [mode addresses]`.
 //! Version 5 and later append one or two immediates; version 6 and later append `NoVal`, or `Val` and register
-//! contents.
+//! contents. Lines of warp-group matrix operations have a flag before the memory width, and lines of bulk copies have
+//! a form of their own (module [`bulk`](super::bulk)). Source: Accel-Sim, `trace_parser.cc`.
 
+use super::bulk::{BulkCopy, parse_bulk};
 use super::cursor::{Cursor, decimal, hex};
 use super::opcode::{LANES, Opcode, OpcodeKind};
 use super::scoreboard::ZERO_REGISTER;
@@ -13,6 +15,10 @@ const MOST_REGISTERS: u64 = 16;
 /// Maximum number of program counters whose decoded text is cached; kernels have tens of thousands, a hostile file any
 /// number.
 const MOST_PLACES: usize = 1 << 16;
+/// Maximum number of operations counted by name; there are about 400.
+const MOST_OPERATIONS: usize = 1024;
+/// Name for all further operations.
+const FURTHER: &str = "further operations";
 /// First tracer version that writes immediates.
 const IMMEDIATE_SINCE: u32 = 5;
 /// Maximum number of immediates per line: tracers of version 5 write one, later tracers two.
@@ -80,13 +86,42 @@ pub(super) struct Code {
     /// The opcode as spelled in the trace.
     pub(super) name: Box<str>,
     pub(super) opcode: Opcode,
+    /// Index of the operation's name in [`Parser::operations`].
+    pub(super) operation: u16,
     pub(super) destinations: Registers,
     pub(super) sources: Registers,
 }
 
+/// Names of a kernel's operations.
+#[derive(Debug, Default)]
+pub(super) struct OperationNames {
+    /// Names with the effects that are not simulated.
+    pub(super) names: Vec<(Box<str>, Option<&'static str>)>,
+    index: FxHashMap<Box<str>, u16>,
+}
+
+impl OperationNames {
+    /// Index of the operation of `opcode`, spelled `text`.
+    fn index(&mut self, text: &str, opcode: Opcode) -> u16 {
+        let name = Opcode::name(text);
+        if let Some(index) = self.index.get(name) {
+            return *index;
+        }
+        let full = self.names.len() + 1 >= MOST_OPERATIONS;
+        let (name, limit) = if full { (FURTHER, None) } else { (name, opcode.limit) };
+        if let Some(index) = self.index.get(name) {
+            return *index;
+        }
+        let index = self.names.len() as u16;
+        self.names.push((name.into(), limit));
+        self.index.insert(name.into(), index);
+        index
+    }
+}
+
 impl Code {
     /// Parses the code at the head of `cursor`.
-    fn parse(cursor: &mut Cursor<'_>) -> Result<Code, Mismatch> {
+    fn parse(cursor: &mut Cursor<'_>, operations: &mut OperationNames) -> Result<Code, Mismatch> {
         cursor.at_token();
         let start = cursor.rest();
         let mut destinations = Registers::parse(cursor, "a number of destination registers")?;
@@ -105,7 +140,8 @@ impl Code {
             destinations.count = 1;
         }
         let text = start[..start.len() - cursor.rest().len()].into();
-        Ok(Code { text, name: name.into(), opcode, destinations, sources })
+        let operation = operations.index(name, opcode);
+        Ok(Code { text, name: name.into(), opcode, operation, destinations, sources })
     }
 }
 
@@ -118,6 +154,10 @@ pub(super) struct Instruction<'a> {
     pub(super) addresses: Option<&'a [u64]>,
     /// The immediate operand, for tracers that write immediates.
     pub(super) immediate: Option<i64>,
+    /// The second immediate operand, for tracers that write two.
+    pub(super) second_immediate: Option<i64>,
+    /// What a bulk copy says of itself, for tracers that write it.
+    pub(super) bulk: Option<BulkCopy>,
 }
 
 /// Parser for the instruction lines of a kernel.
@@ -128,6 +168,8 @@ pub(super) struct Parser {
     places: FxHashMap<u64, Code>,
     /// The latest code for which `places` has no room.
     elsewhere: Option<Code>,
+    /// Names of all operations so far.
+    pub(super) operations: OperationNames,
     addresses: [u64; LANES as usize],
 }
 
@@ -135,7 +177,8 @@ impl Parser {
     /// A parser for traces of the given tracer version, with or without a line number before each instruction.
     pub(super) fn new(version: u32, lineinfo: bool) -> Parser {
         let places = FxHashMap::default();
-        Parser { version, lineinfo, places, elsewhere: None, addresses: [0; LANES as usize] }
+        let operations = OperationNames::default();
+        Parser { version, lineinfo, places, elsewhere: None, operations, addresses: [0; LANES as usize] }
     }
 
     /// Parses an instruction line.
@@ -149,18 +192,14 @@ impl Parser {
         let elsewhere = self.find_code(counter, &mut cursor)?;
         let code = if elsewhere { self.elsewhere.as_ref() } else { self.places.get(&counter) };
         let code = code.expect("the code was just found or kept");
-        let (mut traced, mut immediate) = (false, None);
-        // Operands of bulk copies are not simulated.
-        if code.opcode.kind != OpcodeKind::BulkCopy {
-            traced = parse_addresses(&mut cursor, mask, &mut self.addresses)?;
-            immediate = parse_tail(&mut cursor, self.version)?;
+        if code.opcode.has_commit_flag {
+            skip_commit_flag(&mut cursor, self.version)?;
         }
-        Ok(Instruction {
-            code,
-            mask,
-            addresses: traced.then_some(&self.addresses[..mask.count_ones() as usize]),
-            immediate,
-        })
+        let bulk = if code.opcode.kind == OpcodeKind::BulkCopy { parse_bulk(&mut cursor)? } else { None };
+        let traced = bulk.is_none() && parse_addresses(&mut cursor, mask, &mut self.addresses)?;
+        let [immediate, second_immediate] = parse_tail(&mut cursor, self.version)?;
+        let addresses = traced.then_some(&self.addresses[..mask.count_ones() as usize]);
+        Ok(Instruction { code, mask, addresses, immediate, second_immediate, bulk })
     }
 
     /// Finds or parses the code at `cursor`; returns true if the code is in `elsewhere` rather than in `places`.
@@ -174,7 +213,7 @@ impl Parser {
                 return Ok(false);
             }
         }
-        let code = Code::parse(cursor)?;
+        let code = Code::parse(cursor, &mut self.operations)?;
         let full = self.places.len() >= MOST_PLACES && !self.places.contains_key(&counter);
         if full {
             self.elsewhere = Some(code);
@@ -185,27 +224,45 @@ impl Parser {
     }
 }
 
-/// Parses the text after the addresses to the end of the line; returns the first immediate, if any.
-fn parse_tail(cursor: &mut Cursor<'_>, version: u32) -> Result<Option<i64>, Mismatch> {
+/// Skips the flag of a warp-group matrix operation, which says if the operation commits its group. Tracers that do not
+/// know these operations write no flag: the line is then as short as one without a memory operand.
+fn skip_commit_flag(cursor: &mut Cursor<'_>, version: u32) -> Result<(), Mismatch> {
+    const FLAG: &str = "the commit flag of a warp-group matrix operation, 0 or 1";
+    let mut ahead = *cursor;
+    let flag = ahead.expect(FLAG)?;
+    let mut numbers = 1;
+    while ahead.at_token() && !matches!(ahead.rest(), [b'N' | b'V', ..]) {
+        ahead.token();
+        numbers += 1;
+    }
+    // Without a flag: a memory width of 0 and the immediates.
+    let unflagged = 1 + if version >= IMMEDIATE_SINCE { MOST_IMMEDIATES } else { 0 };
+    if numbers > unflagged || flag == b"1" {
+        cursor.count(1, FLAG)?;
+    }
+    Ok(())
+}
+
+/// Parses the text after the addresses to the end of the line; returns the immediates.
+fn parse_tail(cursor: &mut Cursor<'_>, version: u32) -> Result<[Option<i64>; MOST_IMMEDIATES], Mismatch> {
     let (with_immediates, with_values) = (version >= IMMEDIATE_SINCE, version >= VALUES_SINCE);
-    let mut immediate = None;
-    for _ in 0..if with_immediates { MOST_IMMEDIATES } else { 0 } {
+    let mut immediates = [None; MOST_IMMEDIATES];
+    for immediate in immediates.iter_mut().filter(|_| with_immediates) {
         if !cursor.at_token() || with_values && matches!(cursor.rest(), [b'N' | b'V', ..]) {
             break;
         }
-        let value = cursor.signed("an immediate, a signed decimal number")?;
-        immediate = immediate.or(Some(value));
+        *immediate = Some(cursor.signed("an immediate, a signed decimal number")?);
     }
     if with_values && cursor.at_token() {
         match cursor.token() {
             Some(b"NoVal") => {}
             // Register contents have no effect: the line contains the addresses.
-            Some(b"Val") => return Ok(immediate),
+            Some(b"Val") => return Ok(immediates),
             other => return Err(Mismatch::new("`NoVal` or `Val` behind the immediates", other.unwrap_or_default())),
         }
     }
     cursor.end("the instruction")?;
-    Ok(immediate)
+    Ok(immediates)
 }
 
 /// Parses `mem_width [mode addresses…]` for the active lanes; returns true if addresses are present.
@@ -359,9 +416,33 @@ mod tests {
     }
 
     #[test]
-    fn what_a_bulk_copy_says_of_itself_is_not_read() {
-        let mut parser = Parser::new(5, false);
-        let copy = parser.parse(b"0080 1 0 UTMALDG.2D 2 UR8 UR4 16 0x400 0 4096 1 3 0x7f00 0 0").unwrap();
-        assert!(copy.addresses.is_none() && copy.immediate.is_none());
+    fn the_flag_of_a_matrix_operation_stands_before_the_memory_width() {
+        for (version, line) in [
+            (6, "10 1 1 R24 HGMMA.64x128x16.F32.BF16 2 R24 UR4 0 0 7 8 NoVal"),
+            (6, "10 1 1 R24 QGMMA.64x256x32.F32.E4M3.E4M3 2 R24 UR4 1 0 7 8 Val 1 0x0 1 0x0 1 0x4000"),
+            (6, "10 1 1 R24 IGMMA.64x8x32.S8.S8 1 R24 1 0 7 NoVal"),
+            (6, "10 1 1 R24 BGMMA.64x8x256.AND.POPC 1 R24 0 7 8 NoVal"),
+            (5, "10 1 1 R24 HGMMA.64x128x16.F32 2 R24 UR4 1 0 7"),
+            (5, "10 1 1 R24 HGMMA.64x128x16.F32 2 R24 UR4 0 7 8"),
+        ] {
+            let mut parser = Parser::new(version, false);
+            let instruction = parser.parse(line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error:?}"));
+            assert_eq!((instruction.immediate, instruction.addresses), (Some(7), None), "{line}");
+        }
+        assert_eq!(
+            mismatch(6, "10 1 1 R24 HGMMA.64x8x16.F32 1 R24 2 0 7 8 NoVal"),
+            "the commit flag of a warp-group matrix operation, 0 or 1 (0 to 1) | `2`"
+        );
+        assert!(mismatch(6, "10 1 1 R24 HMMA.16816.F32 1 R24 0 0 7 8 NoVal").contains("`NoVal` or `Val`"), "no flag");
+    }
+
+    #[test]
+    fn bulk_copies_of_later_tracers_say_their_bytes() {
+        let mut parser = Parser::new(6, false);
+        let list = "10 1 0 UTMALDG.2D 2 UR8 UR4 128 0x400 1 0x3 256 64 3 2 0x7f00 0x8f00 5 0 NoVal";
+        let instruction = parser.parse(list.as_bytes()).unwrap();
+        assert_eq!((instruction.bulk.unwrap().bytes, instruction.immediate), (256, Some(5)));
+        let older = parser.parse(b"20 1 0 UTMALDG.2D 2 UR8 UR4 0 5 NoVal").unwrap();
+        assert_eq!((older.bulk, older.immediate), (None, Some(5)), "a tracer that does not know bulk copies");
     }
 }

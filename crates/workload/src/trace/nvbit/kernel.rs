@@ -1,10 +1,12 @@
 //! The body of a kernel trace: thread blocks, their warps, their instructions.
 
+use super::census::{Census, OperationCount};
 use super::cursor::{Cursor, decimal};
 use super::header::{Header, triple};
 use super::instruction::Parser;
 use super::spill::Spill;
-use super::warp::{Census, Translator};
+use super::tracez::{self, PerWarpFile};
+use super::warp::Translator;
 use crate::encode::encode;
 use crate::trace::container::LineReader;
 use crate::trace::error::{Mismatch, TraceError};
@@ -32,6 +34,8 @@ pub(super) struct SpillRange {
 pub(super) struct Kernel {
     pub(super) header: Header,
     pub(super) census: Census,
+    /// Counts by operation, with the operation's name and the effect that is not simulated.
+    pub(super) operations: Vec<(Box<str>, Option<&'static str>, OperationCount)>,
     /// Locations of the CTAs in the file, in CTA order.
     places: Vec<SpillRange>,
     /// Indices of the CTAs in the file; empty if the whole grid is present.
@@ -66,23 +70,19 @@ pub(super) fn read(
     stream_slot: impl FnOnce(&Header) -> u64,
     spill: &mut Spill,
 ) -> Result<Kernel, TraceError> {
+    if let Some(mut file) = PerWarpFile::open(path)? {
+        let header = Header::read(&mut file.header())?;
+        let mut body = BodyParser::new(header, stream_slot, line_size);
+        tracez::read(&mut file, &mut body, spill)?;
+        return body.finish(path);
+    }
     let mut lines = LineReader::open(path)?;
     let header = Header::read(&mut lines)?;
-    let translator = Translator::new(&header, stream_slot(&header), line_size);
-    let mut body = BodyParser {
-        warps: header.warps(),
-        parser: Parser::new(header.version, header.lineinfo),
-        header,
-        translator,
-        stream: CtaStream::default(),
-        encoded: Vec::new(),
-        found: Vec::new(),
-        absent_warps: 0,
-    };
+    let mut body = BodyParser::new(header, stream_slot, line_size);
     while at_block(&mut lines, body.found.is_empty())? {
         body.block(&mut lines, spill)?;
     }
-    body.finish(&lines)
+    body.finish(path)
 }
 
 /// Skips to the next thread block, which may be the `first`; returns true if another block exists.
@@ -121,8 +121,8 @@ struct ParsedBlock {
 }
 
 /// State while reading the trace body.
-struct BodyParser {
-    header: Header,
+pub(super) struct BodyParser {
+    pub(super) header: Header,
     /// Warps per thread block.
     warps: u32,
     parser: Parser,
@@ -134,7 +134,7 @@ struct BodyParser {
 }
 
 /// A warp in the block being read.
-struct WarpSection {
+pub(super) struct WarpSection {
     warp: u32,
     /// Number of announced instruction lines, and (`read`) number of lines read so far.
     announced: Option<u64>,
@@ -144,11 +144,24 @@ struct WarpSection {
 }
 
 impl BodyParser {
+    fn new(header: Header, stream_slot: impl FnOnce(&Header) -> u64, line_size: LineSize) -> BodyParser {
+        let translator = Translator::new(&header, stream_slot(&header), line_size);
+        BodyParser {
+            warps: header.warps(),
+            parser: Parser::new(header.version, header.lineinfo),
+            header,
+            translator,
+            stream: CtaStream::default(),
+            encoded: Vec::new(),
+            found: Vec::new(),
+            absent_warps: 0,
+        }
+    }
+
     /// Reads a thread block, starting after its `#BEGIN_TB`.
     fn block(&mut self, lines: &mut LineReader, spill: &mut Spill) -> Result<(), TraceError> {
-        self.stream.clear();
         let (cta, line) = self.name(lines)?;
-        let mut sections: Vec<WarpSection> = Vec::with_capacity(self.warps as usize);
+        let mut sections = self.begin_block();
         loop {
             let Some(line) = lines.next()? else { return Err(lines.error(end_of_file("#END_TB"))) };
             if line.is_empty() {
@@ -160,6 +173,30 @@ impl BodyParser {
                 Err(mismatch) => return Err(lines.error(mismatch)),
             }
         }
+        self.end_block(cta, line, sections, spill)
+    }
+
+    /// Begins a thread block, outside of any cluster until told otherwise.
+    pub(super) fn begin_block(&mut self) -> Vec<WarpSection> {
+        self.stream.clear();
+        self.translator.begin_block(0);
+        Vec::with_capacity(self.warps as usize)
+    }
+
+    /// Notes that the current block is CTA `rank` of a cluster.
+    pub(super) fn in_cluster(&mut self, rank: u32) {
+        self.translator.begin_block(rank);
+    }
+
+    /// Stores the stream of thread block `cta`, which `line` named.
+    pub(super) fn end_block(
+        &mut self,
+        cta: u32,
+        line: u64,
+        mut sections: Vec<WarpSection>,
+        spill: &mut Spill,
+    ) -> Result<(), TraceError> {
+        self.add_absent_warps(&mut sections);
         self.order_warps(&mut sections);
         self.encoded.clear();
         encode(&self.stream, &mut self.encoded);
@@ -197,40 +234,56 @@ impl BodyParser {
                 if matches!(line[0], b'#' | b'w' | b'i' | b't') {
                     return Err(Mismatch::new(format!("instruction {read} of the {announced} announced"), line));
                 }
-                let instruction = self.parser.parse(line)?;
-                self.translator.push(&instruction, &mut self.stream)?;
-                if self.stream.ops.len() > LARGEST_BLOCK || self.stream.accesses.len() > LARGEST_BLOCK {
-                    let expected = format!("at most {LARGEST_BLOCK} operations or line transactions in a thread block");
-                    return Err(Mismatch::new(expected, line));
-                }
+                self.instruction(line)?;
             }
             Some(WarpSection { announced: announced @ None, .. }) => {
                 let count = value(line, b"insts").and_then(decimal);
                 *announced = Some(count.ok_or_else(|| Mismatch::new("`insts = <number of instructions>`", line))?);
             }
-            _ if line == b"#END_TB" => {
-                self.add_absent_warps(sections);
-                return Ok(false);
+            _ if line == b"#END_TB" => return Ok(false),
+            // Coordinates of a thread block launched in a cluster: only the rank has an effect.
+            None if line.starts_with(b"cluster ") => {
+                if let Some(rank) = value(line, b"cluster rank") {
+                    let rank = decimal(rank).and_then(|rank| u32::try_from(rank).ok());
+                    self.in_cluster(rank.ok_or_else(|| Mismatch::new("`cluster rank = <number>`", line))?);
+                }
             }
-            // Cluster coordinates of a thread block launched in a cluster are ignored.
-            None if line.starts_with(b"cluster ") => {}
-            _ => self.begin_warp(line, cta, sections)?,
+            _ => {
+                let number = value(line, b"warp").and_then(decimal);
+                let Some(warp) = number.and_then(|warp| self.warp(warp)) else {
+                    let expected = format!("`warp = 0` to `warp = {}`, or #END_TB", self.warps - 1);
+                    return Err(Mismatch::new(expected, line));
+                };
+                if sections.iter().any(|section| section.warp == warp) {
+                    return Err(Mismatch::new(format!("each warp once, but warp {warp} again"), line));
+                }
+                self.begin_warp(warp, None, cta, sections);
+            }
         }
         Ok(true)
     }
 
-    fn begin_warp(&mut self, line: &[u8], cta: u32, sections: &mut Vec<WarpSection>) -> Result<(), Mismatch> {
-        let number = value(line, b"warp").and_then(decimal);
-        let Some(warp) = number.filter(|warp| *warp < u64::from(self.warps)).map(|warp| warp as u32) else {
-            let expected = format!("`warp = 0` to `warp = {}`, or #END_TB", self.warps - 1);
-            return Err(Mismatch::new(expected, line));
-        };
-        if sections.iter().any(|section| section.warp == warp) {
-            return Err(Mismatch::new(format!("each warp once, but warp {warp} again"), line));
-        }
+    /// `number` as the number of a warp in a block, if there is such a warp.
+    pub(super) fn warp(&self, number: u64) -> Option<u32> {
+        (number < u64::from(self.warps)).then_some(number as u32)
+    }
+
+    /// Begins warp `warp` of block `cta`, which `sections` does not hold yet.
+    pub(super) fn begin_warp(&mut self, warp: u32, announced: Option<u64>, cta: u32, sections: &mut Vec<WarpSection>) {
         self.translator.begin(u64::from(cta) * u64::from(self.warps) + u64::from(warp), &self.stream);
         let start = self.stream.ops.len() as u32;
-        sections.push(WarpSection { warp, announced: None, read: 0, start });
+        sections.push(WarpSection { warp, announced, read: 0, start });
+    }
+
+    /// Adds an instruction line to the current warp.
+    #[inline]
+    pub(super) fn instruction(&mut self, line: &[u8]) -> Result<(), Mismatch> {
+        let instruction = self.parser.parse(line)?;
+        self.translator.push(&instruction, &mut self.stream)?;
+        if self.stream.ops.len() > LARGEST_BLOCK || self.stream.accesses.len() > LARGEST_BLOCK {
+            let expected = format!("at most {LARGEST_BLOCK} operations or line transactions in a thread block");
+            return Err(Mismatch::new(expected, line));
+        }
         Ok(())
     }
 
@@ -271,25 +324,30 @@ impl BodyParser {
     }
 
     /// Checks for repeated thread blocks and for missing blocks beyond the limit.
-    fn finish(mut self, lines: &LineReader) -> Result<Kernel, TraceError> {
+    fn finish(mut self, path: &Path) -> Result<Kernel, TraceError> {
         self.found.sort_by_key(|found| found.cta);
         if let Some(pair) = self.found.windows(2).find(|pair| pair[0].cta == pair[1].cta) {
             let name = self.header.block_name(pair[0].cta);
             let expected = format!("each thread block once; line {} began {name}", pair[0].line);
             let found = format!("thread block {name} again");
-            return Err(Mismatch { expected, found }.at(lines.path(), pair[1].line));
+            return Err(Mismatch { expected, found }.at(path, pair[1].line));
         }
         let (found, expected) = (self.found.len() as u64, u64::from(self.header.blocks()));
         let missing = self.missing();
         if found == 0 || expected - found > MOST_ABSENT {
-            let path = lines.path().to_owned();
+            let path = path.to_owned();
             return Err(TraceError::MissingBlocks { path, found, expected, most: MOST_ABSENT, missing });
         }
         let places = self.found.iter().map(|found| found.place).collect();
         let partial = found < expected;
         let present = self.found.iter().filter(|_| partial).map(|found| found.cta).collect();
-        let BodyParser { header, translator, absent_warps, .. } = self;
-        Ok(Kernel { header, census: translator.census, places, present, missing, absent_warps })
+        let BodyParser { header, translator, parser, absent_warps, .. } = self;
+        let mut census = translator.census;
+        let names = parser.operations.names;
+        census.operations.resize(names.len(), OperationCount::default());
+        let operations = names.into_iter().zip(std::mem::take(&mut census.operations));
+        let operations = operations.map(|((name, limit), count)| (name, limit, count)).collect();
+        Ok(Kernel { header, census, operations, places, present, missing, absent_warps })
     }
 
     /// Names of the first few absent thread blocks.

@@ -5,10 +5,14 @@
 
 use super::command::{self, CommandTally, HostCommand};
 use super::cursor::unquoted;
+use super::tracez::is_tracez;
 use crate::trace::container::{LineReader, SUFFIXES};
 use crate::trace::error::{Mismatch, TraceError};
-use crate::trace::folder::unpacked;
+use crate::trace::folder::{other_list_names, unpacked};
 use std::path::{Path, PathBuf};
+
+/// Maximum number of other lists named in a note.
+const MOST_LISTS: usize = 8;
 
 /// A command in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +40,61 @@ pub(super) enum ListCommand {
 pub(super) struct CommandList {
     /// Simulated commands in order; at least one launches a kernel.
     pub(super) entries: Vec<ListCommand>,
-    /// Notes about the other commands for readers of results.
+    /// Notes about the other commands, and about other lists, for readers of results.
     pub(super) notes: Vec<String>,
+    /// True if the path leads to a kernel's trace instead of a list.
+    pub(super) single: bool,
+}
+
+impl CommandList {
+    /// The list of the kernel trace at `path` alone.
+    fn of_kernel(path: &Path) -> CommandList {
+        let entries = vec![ListCommand::Kernel { path: path.to_owned() }];
+        CommandList { entries, notes: Vec::new(), single: true }
+    }
+
+    /// Paths of the kernels' traces.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = &PathBuf> {
+        self.entries.iter().filter_map(|entry| if let ListCommand::Kernel { path } = entry { Some(path) } else { None })
+    }
 }
 
 /// Reads the list at `path`, or creates a list from a single kernel trace.
 pub(super) fn read(path: &Path) -> Result<CommandList, TraceError> {
+    let mut list = read_list(path)?;
+    if !list.single {
+        list.notes.extend(other_lists(path, &list));
+    }
+    Ok(list)
+}
+
+/// A note about other lists in the folder of the list at `path`: of other CUDA contexts of the traced program. A list that
+/// names no further kernel is a copy of this one.
+fn other_lists(path: &Path, list: &CommandList) -> Option<String> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let known: Vec<&PathBuf> = list.kernels().collect();
+    let mut names = other_list_names(path);
+    names.retain(|name| match read_list(&folder.join(name)) {
+        Ok(other) => other.kernels().any(|kernel| !known.contains(&kernel)),
+        Err(_) => true,
+    });
+    let count = names.len();
+    if count > MOST_LISTS {
+        names.truncate(MOST_LISTS);
+        names.push("…".to_owned());
+    }
+    (count > 0).then(|| {
+        format!(
+            "{count} further lists in the folder, of other CUDA contexts, are not read: {}; name one to read it",
+            names.join(", ")
+        )
+    })
+}
+
+fn read_list(path: &Path) -> Result<CommandList, TraceError> {
+    if is_tracez(path)? {
+        return Ok(CommandList::of_kernel(path));
+    }
     let mut lines = LineReader::open(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut entries = Vec::new();
@@ -53,7 +106,7 @@ pub(super) fn read(path: &Path) -> Result<CommandList, TraceError> {
             continue;
         }
         if std::mem::take(&mut first) && is_header(line) {
-            return Ok(CommandList { entries: vec![ListCommand::Kernel { path: path.to_owned() }], notes: Vec::new() });
+            return Ok(CommandList::of_kernel(path));
         }
         match entry(line, folder, &mut tally) {
             Ok(entry) => entries.extend(entry),
@@ -67,7 +120,7 @@ pub(super) fn read(path: &Path) -> Result<CommandList, TraceError> {
         let expected = "at least one line that names a kernel trace".to_owned();
         return Err(lines.error(Mismatch { expected, found: "the end of the list".to_owned() }));
     }
-    Ok(CommandList { entries, notes: tally.notes() })
+    Ok(CommandList { entries, notes: tally.notes(), single: false })
 }
 
 /// Strips the comment from `line`.

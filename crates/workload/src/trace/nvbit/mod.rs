@@ -1,13 +1,16 @@
-//! Traces of NVIDIA GPUs recorded with NVBit by Accel-Sim's tracer, versions 3 to 6.
+//! Traces of NVIDIA GPUs recorded with NVBit by Accel-Sim's tracer, versions 3 to 6, as text or warp by warp.
 //!
 //! Each kernel file is read once, when the trace is opened. The file's CTAs are kept encoded and decoded upon request
-//! by the machine. Reading order: [`kernelslist`] with [`command`], [`header`], [`kernel`], [`instruction`],
-//! [`opcode`], [`warp`] with [`scoreboard`] and [`coalescer`]; [`notes`] for remarks that results should state about a
-//! trace.
+//! by the machine. Reading order: [`kernelslist`] with [`command`], [`header`], [`kernel`] with [`tracez`],
+//! [`instruction`] with [`bulk`], [`opcode`], [`warp`] with [`lanes`], [`scoreboard`] and [`coalescer`]; [`census`] and
+//! [`notes`] for remarks that results should state about a trace.
 //!
-//! Not present in these traces: waits between CTAs, addresses for texture fetches and bulk copies, and the identity of
-//! a warp's named barrier. A spinning load is therefore repeated exactly as often as on the traced machine.
+//! Not present in these traces: waits between CTAs, and addresses for texture fetches. A spinning load is therefore
+//! repeated exactly as often as on the traced machine. Bulk copies, mbarriers, and the numbers and counts of barriers
+//! are read but not simulated; notes count them.
 
+mod bulk;
+mod census;
 mod coalescer;
 mod command;
 mod cursor;
@@ -15,14 +18,16 @@ mod header;
 mod instruction;
 mod kernel;
 mod kernelslist;
+mod lanes;
 mod notes;
 mod opcode;
 mod scoreboard;
 mod spill;
+mod tracez;
 mod warp;
 
 use super::error::TraceError;
-use super::info::{KernelOrigin, OpcodeCount, Origin};
+use super::info::{KernelOrigin, OpcodeCount, OperationCoverage, Origin};
 use crate::encode::decode;
 use crate::transfers::{copied_back, copied_in};
 use header::StreamKey;
@@ -39,9 +44,12 @@ pub(super) const WARP_WIDTH: u32 = opcode::LANES;
 
 /// Kernel files named in `list`; empty if the list cannot be read.
 pub(super) fn kernel_files(list: &Path) -> Vec<PathBuf> {
-    let list = kernelslist::read(list).unwrap_or_default();
-    let entries = list.entries.into_iter();
-    entries.filter_map(|entry| if let ListCommand::Kernel { path } = entry { Some(path) } else { None }).collect()
+    kernelslist::read(list).unwrap_or_default().kernels().cloned().collect()
+}
+
+/// True if the file at `path` is a kernel trace in the per-warp form.
+pub(super) fn is_per_warp(path: &Path) -> Result<bool, TraceError> {
+    tracez::is_tracez(path)
 }
 
 /// An opened NVBit trace.
@@ -63,15 +71,16 @@ impl NvbitProgram {
     /// Reads the trace whose kernel list is at `list`, for lines of `line_size`.
     pub(super) fn open(list: &Path, name: String, line_size: LineSize) -> Result<NvbitProgram, TraceError> {
         let list = kernelslist::read(list)?;
-        let (entries, list_notes) = (list.entries, list.notes);
+        let mut list_notes = list.notes.clone();
         let mut reading = KernelReader::default();
         let mut spill = Spill::new();
-        for entry in &entries {
-            if let ListCommand::Kernel { path } = entry {
-                reading.kernel(path, line_size, &mut spill)?;
-            }
+        for path in list.kernels() {
+            reading.kernel(path, line_size, &mut spill)?;
         }
-        let commands = reading.commands(&entries);
+        if !list.single {
+            list_notes.extend(notes::missing_launches(reading.kernels.iter().map(|kernel| kernel.header.launch)));
+        }
+        let commands = reading.commands(&list.entries);
         let encoded = spill.finish().map_err(TraceError::io(&std::env::temp_dir(), "store decoded CTAs"))?;
         let infos = reading.kernels.iter().zip(&reading.paths).map(|(kernel, path)| info(kernel, path)).collect();
         let KernelReader { kernels, paths, .. } = reading;
@@ -92,7 +101,26 @@ impl NvbitProgram {
         let notes = notes::of(&self.kernels, &self.paths, &self.list_notes);
         let kernels = self.kernels.iter().zip(&self.paths).map(|(kernel, path)| kernel_origin(kernel, path)).collect();
         let tracer_version = self.kernels.iter().map(|kernel| kernel.header.version).max();
-        Origin { format: "NVBit".to_owned(), tracer_version, kernels, unknown_opcodes, notes }
+        let operations = Some(self.operations());
+        Origin { format: "NVBit".to_owned(), tracer_version, kernels, unknown_opcodes, operations, notes }
+    }
+
+    /// Counts by operation, over all launches.
+    fn operations(&self) -> Vec<OperationCoverage> {
+        let mut launches = vec![0_u64; self.kernels.len()];
+        self.commands.iter().filter_map(Command::kernel).for_each(|kernel| launches[kernel as usize] += 1);
+        let mut coverage: BTreeMap<&str, OperationCoverage> = BTreeMap::new();
+        for (kernel, launches) in self.kernels.iter().zip(launches) {
+            for (name, limit, count) in &kernel.operations {
+                let total = coverage.entry(name).or_insert_with(|| OperationCoverage::new(name, *limit));
+                total.instructions += count.instructions * launches;
+                total.bytes = total.bytes.saturating_add(count.bytes.saturating_mul(launches));
+                if total.not_simulated.is_none() {
+                    total.not_simulated = notes::missing_effect(count).map(str::to_owned);
+                }
+            }
+        }
+        coverage.into_values().filter(|operation| operation.instructions > 0).collect()
     }
 }
 

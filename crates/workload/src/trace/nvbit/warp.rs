@@ -1,49 +1,27 @@
 //! Translation of a warp's instructions into stream operations.
 
-use super::coalescer::{Coalescer, LocalMemory, WINDOW, bank_passes};
+use super::census::Census;
+use super::coalescer::{Coalescer, LocalMemory, bank_passes, lane_passes};
 use super::header::Header;
 use super::instruction::Instruction;
+use super::lanes::{LaneSubset, Windows};
 use super::opcode::{MemorySpace, OpcodeKind};
 use super::scoreboard::{Scoreboard, ZERO_REGISTER};
 use crate::chains::{Arithmetic, Chains, Depth};
 use crate::trace::error::Mismatch;
-use crate::trace::info::Spaces;
-use std::collections::BTreeMap;
 use tombolo_types::stream::{Accesses, AtomicResult, ComputeClass, CtaStream, Op, PackedOrder};
 use tombolo_types::{LineSize, Order, Scope, Semantics};
 
-/// Maximum number of distinct unknown operations counted by name.
-const MOST_NAMES: usize = 256;
 /// First byte of the local memory laid out by [`LocalMemory`]: above every process address, because addresses lie below
 /// 2^47. Each stream has a region of this size, and concurrent kernels never share local memory.
 const LOCAL_REGION: u64 = 1 << 48;
 /// Streams with a separate region.
 const LOCAL_REGIONS: u64 = 1 << 12;
 
-/// Statistics about a kernel's instructions beyond its streams.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Census {
-    /// Warp instructions.
-    pub(super) instructions: u64,
-    /// Memory instructions by space.
-    pub(super) spaces: Spaces,
-    /// Memory instructions with active lanes but no addresses: their traffic is unknown.
-    pub(super) addressless: u64,
-    /// Generic accesses treated as global because the header lacks base addresses.
-    pub(super) unresolved: u64,
-    /// Waits for copies to the scratchpad without a stated limit for outstanding groups.
-    pub(super) blind_waits: u64,
-    /// Unknown operations by name.
-    pub(super) unknown: BTreeMap<String, u64>,
-    /// Unknown operations whose names did not fit in `unknown`.
-    pub(super) unnamed: u64,
-}
-
 /// Translates a kernel's warps in sequence.
 pub(super) struct Translator {
     line_size: LineSize,
-    shared_base: u64,
-    local_base: u64,
+    windows: Windows,
     local: LocalMemory,
     /// Warp index in the grid.
     warp: u64,
@@ -65,8 +43,7 @@ impl Translator {
         let region = LOCAL_REGION * (1 + stream % LOCAL_REGIONS);
         Translator {
             line_size,
-            shared_base: header.shared_base,
-            local_base: header.local_base,
+            windows: Windows::new(header),
             local: LocalMemory { region, warps, base: header.local_base },
             warp: 0,
             first: 0,
@@ -76,6 +53,12 @@ impl Translator {
             acquired: false,
             census: Census::default(),
         }
+    }
+
+    /// Begins a thread block with the given rank in its cluster.
+    pub(super) fn begin_block(&mut self, rank: u32) {
+        self.windows.rank = rank;
+        self.census.ranked += u64::from(rank > 0);
     }
 
     /// Begins the grid's warp `warp`, at the end of `stream`.
@@ -91,9 +74,9 @@ impl Translator {
     /// Appends an instruction to `stream`.
     pub(super) fn push(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
         let code = instruction.code;
-        self.census.instructions += 1;
-        if !code.opcode.known {
-            self.count_unknown(&code.name);
+        self.census.count(instruction);
+        if code.opcode.kind == OpcodeKind::Marker {
+            return Ok(());
         }
         self.wait(instruction, &mut stream.ops);
         let off = instruction.mask == 0;
@@ -115,16 +98,23 @@ impl Translator {
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
             OpcodeKind::BulkCopy => {
-                self.census.addressless += u64::from(!off);
+                if instruction.bulk.is_none() {
+                    self.census.addressless(instruction);
+                }
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
+            OpcodeKind::Prefetch => self.prefetch(instruction, stream)?,
+            OpcodeKind::Marker => {}
             // Instructions that are predicated off do nothing.
             OpcodeKind::Fence | OpcodeKind::InvalidateL1 | OpcodeKind::Barrier if off => {
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops)
             }
             OpcodeKind::Fence => self.fence(code.opcode.order, stream),
             OpcodeKind::InvalidateL1 => self.invalidate_l1(instruction, stream),
-            OpcodeKind::Barrier => stream.ops.push(Op::Barrier),
+            OpcodeKind::Barrier => {
+                self.census.count_barrier(instruction);
+                stream.ops.push(Op::Barrier);
+            }
         }
         Ok(())
     }
@@ -158,22 +148,23 @@ impl Translator {
         instruction: &Instruction<'_>,
         stream: &mut CtaStream,
     ) -> Result<(), Mismatch> {
-        let opcode = instruction.code.opcode;
-        match self.resolve(space, instruction) {
-            MemorySpace::Shared => self.shared(instruction, &mut stream.ops),
-            MemorySpace::Constant => {
-                self.census.spaces.constant += 1;
-                self.compute(ComputeClass::Other, instruction, &mut stream.ops);
+        self.by_space(space, instruction, stream, |this, space, instruction, stream| {
+            match space {
+                MemorySpace::Shared => this.shared(instruction, &mut stream.ops),
+                MemorySpace::Constant => {
+                    this.census.spaces.constant += 1;
+                    this.compute(ComputeClass::Other, instruction, &mut stream.ops);
+                }
+                space => {
+                    let accesses = this.coalesce(space, instruction, stream)?;
+                    this.note_order(instruction.code.opcode.order);
+                    this.acquired = false;
+                    stream.ops.push(Op::Load { order: load_order(instruction), accesses });
+                    this.issue(instruction);
+                }
             }
-            space => {
-                let accesses = self.coalesce(space, instruction, stream)?;
-                self.note_order(opcode.order);
-                self.acquired = false;
-                stream.ops.push(Op::Load { order: opcode.order, accesses });
-                self.issue(instruction);
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn store(
@@ -182,16 +173,18 @@ impl Translator {
         instruction: &Instruction<'_>,
         stream: &mut CtaStream,
     ) -> Result<(), Mismatch> {
-        let order = instruction.code.opcode.order;
-        match self.resolve(space, instruction) {
-            MemorySpace::Shared => self.shared(instruction, &mut stream.ops),
-            space => {
-                let accesses = self.coalesce(space, instruction, stream)?;
-                self.note_order(order);
-                stream.ops.push(Op::Store { order, accesses });
+        self.by_space(space, instruction, stream, |this, space, instruction, stream| {
+            let order = instruction.code.opcode.order;
+            match space {
+                MemorySpace::Shared => this.shared(instruction, &mut stream.ops),
+                space => {
+                    let accesses = this.coalesce(space, instruction, stream)?;
+                    this.note_order(order);
+                    stream.ops.push(Op::Store { order, accesses });
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn atomic(
@@ -200,23 +193,25 @@ impl Translator {
         instruction: &Instruction<'_>,
         stream: &mut CtaStream,
     ) -> Result<(), Mismatch> {
-        let order = instruction.code.opcode.order;
-        match self.resolve(space, instruction) {
-            MemorySpace::Shared => self.shared(instruction, &mut stream.ops),
-            space => {
-                let accesses = self.coalesce(space, instruction, stream)?;
-                self.note_order(order);
-                self.acquired = false;
-                let returned =
-                    instruction.code.destinations.as_slice().iter().any(|register| *register != ZERO_REGISTER);
-                let result = if returned { AtomicResult::Returned } else { AtomicResult::Discarded };
-                stream.ops.push(Op::Atomic { order, result, accesses });
-                if returned {
-                    self.issue(instruction);
+        self.by_space(space, instruction, stream, |this, space, instruction, stream| {
+            let order = instruction.code.opcode.order;
+            match space {
+                MemorySpace::Shared => this.shared(instruction, &mut stream.ops),
+                space => {
+                    let accesses = this.coalesce(space, instruction, stream)?;
+                    this.note_order(order);
+                    this.acquired = false;
+                    let destinations = instruction.code.destinations.as_slice();
+                    let returned = destinations.iter().any(|register| *register != ZERO_REGISTER);
+                    let result = if returned { AtomicResult::Returned } else { AtomicResult::Discarded };
+                    stream.ops.push(Op::Atomic { order, result, accesses });
+                    if returned {
+                        this.issue(instruction);
+                    }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn reduction(
@@ -225,30 +220,51 @@ impl Translator {
         instruction: &Instruction<'_>,
         stream: &mut CtaStream,
     ) -> Result<(), Mismatch> {
-        let order = instruction.code.opcode.order;
-        match self.resolve(space, instruction) {
-            MemorySpace::Shared => self.shared(instruction, &mut stream.ops),
-            space => {
-                let accesses = self.coalesce(space, instruction, stream)?;
-                self.note_order(order);
-                stream.ops.push(Op::Atomic { order, result: AtomicResult::Discarded, accesses });
+        self.by_space(space, instruction, stream, |this, space, instruction, stream| {
+            let order = instruction.code.opcode.order;
+            match space {
+                MemorySpace::Shared => this.shared(instruction, &mut stream.ops),
+                space => {
+                    let accesses = this.coalesce(space, instruction, stream)?;
+                    this.note_order(order);
+                    stream.ops.push(Op::Atomic { order, result: AtomicResult::Discarded, accesses });
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
+    }
+
+    /// Translates a prefetch: a load for which nothing waits.
+    fn prefetch(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+        self.by_space(MemorySpace::Generic, instruction, stream, |this, space, instruction, stream| {
+            match space {
+                MemorySpace::Shared => this.compute(ComputeClass::Other, instruction, &mut stream.ops),
+                space => {
+                    let accesses = this.coalesce(space, instruction, stream)?;
+                    stream.ops.push(Op::Load { order: load_order(instruction), accesses });
+                    this.board.issue(None);
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Translates `LDGSTS`, an instruction with two addresses; tracers write a line for each or only the global
-    /// address. The line for the scratchpad has offsets below [`WINDOW`], a range without any global address.
+    /// address. All addresses of the line for the scratchpad are in its window. In the line for device memory, a lane
+    /// with such an address (null, with a size of 0) reads nothing. Source: PTX ISA, `cp.async`.
     fn copy_to_shared(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
-        let to_shared =
-            instruction.addresses.is_some_and(|addresses| addresses.iter().any(|address| *address < WINDOW));
-        if to_shared || self.resolve(MemorySpace::Generic, instruction) == MemorySpace::Shared {
+        let addresses = instruction.addresses.unwrap_or(&[]);
+        let windows = self.windows;
+        let readable = LaneSubset::of(instruction.mask, addresses, |address| !windows.in_scratchpad(address));
+        if readable.is_empty() && !addresses.is_empty() {
             self.shared(instruction, &mut stream.ops);
             return Ok(());
         }
-        let accesses = self.coalesce(MemorySpace::Global, instruction, stream)?;
+        self.census.null_lanes += (addresses.len() - readable.len()) as u64;
+        let device = readable.within(instruction);
+        let accesses = self.coalesce(MemorySpace::Global, &device, stream)?;
         self.acquired = false;
-        stream.ops.push(Op::Load { order: instruction.code.opcode.order, accesses });
+        stream.ops.push(Op::Load { order: load_order(instruction), accesses });
         self.board.issue_copy();
         Ok(())
     }
@@ -289,28 +305,51 @@ impl Translator {
         self.census.spaces.shared += 1;
         let opcode = instruction.code.opcode;
         let addresses = instruction.addresses.unwrap_or(&[]);
-        let counted = addresses.len().min(usize::from(opcode.lanes));
-        ops.push(Op::Shared { passes: bank_passes(&addresses[..counted], u64::from(opcode.width)) });
+        let counted = &addresses[..addresses.len().min(usize::from(opcode.lanes))];
+        self.census.distributed += u64::from(counted.iter().any(|address| self.windows.is_remote(*address)));
+        let passes = if opcode.lanes_in_turn { lane_passes } else { bank_passes };
+        ops.push(Op::Shared { passes: passes(counted, u64::from(opcode.width)) });
         for register in instruction.code.destinations.as_slice() {
             self.board.compute(*register, opcode.value_registers, Depth::NONE);
         }
     }
 
-    /// Memory space for a generic access, decided by the first active lane.
-    fn resolve(&mut self, space: MemorySpace, instruction: &Instruction<'_>) -> MemorySpace {
+    /// Calls `part` for the accesses of an instruction by memory space. The address of each lane decides the space of a
+    /// generic access: lanes in the scratchpad and lanes in device memory become an operation each. Source: PTX ISA,
+    /// "Generic Addressing".
+    #[inline]
+    fn by_space(
+        &mut self,
+        space: MemorySpace,
+        instruction: &Instruction<'_>,
+        stream: &mut CtaStream,
+        mut part: impl FnMut(&mut Translator, MemorySpace, &Instruction<'_>, &mut CtaStream) -> Result<(), Mismatch>,
+    ) -> Result<(), Mismatch> {
         if space != MemorySpace::Generic {
-            return space;
+            return part(self, space, instruction, stream);
         }
-        let Some(address) = instruction.addresses.and_then(<[u64]>::first) else { return MemorySpace::Global };
-        let inside = |base: u64| base != 0 && address.wrapping_sub(base) < WINDOW;
-        if inside(self.shared_base) {
-            return MemorySpace::Shared;
+        let windows = self.windows;
+        let addresses = instruction.addresses.unwrap_or(&[]);
+        let any = |space| addresses.iter().any(|address| windows.space(*address) == space);
+        let (shared, local, global) =
+            (any(MemorySpace::Shared), any(MemorySpace::Local), any(MemorySpace::Global) || addresses.is_empty());
+        self.census.unresolved += u64::from(global && !addresses.is_empty() && !windows.known());
+        let device = match (local, global) {
+            (true, false) => MemorySpace::Local,
+            (false, true) => MemorySpace::Global,
+            _ => MemorySpace::Generic,
+        };
+        if !(shared && (local || global)) {
+            return part(self, if shared { MemorySpace::Shared } else { device }, instruction, stream);
         }
-        if inside(self.local_base) {
-            return MemorySpace::Local;
-        }
-        self.census.unresolved += u64::from(self.shared_base == 0 || self.local_base == 0);
-        MemorySpace::Global
+        self.census.mixed += 1;
+        let is_shared = |address| windows.space(address) == MemorySpace::Shared;
+        let (ours, theirs) = (
+            LaneSubset::of(instruction.mask, addresses, is_shared),
+            LaneSubset::of(instruction.mask, addresses, |address| !is_shared(address)),
+        );
+        part(self, MemorySpace::Shared, &ours.within(instruction), stream)?;
+        part(self, device, &theirs.within(instruction), stream)
     }
 
     /// Appends the accesses of an instruction to local or device memory.
@@ -330,27 +369,25 @@ impl Translator {
         let bytes = u64::from(instruction.code.opcode.width);
         let mut coalescer = Coalescer::new(&mut stream.accesses, self.line_size);
         match instruction.addresses {
-            None => self.census.addressless += u64::from(instruction.mask != 0),
+            None => self.census.addressless(instruction),
             Some(addresses) if space == MemorySpace::Local => {
                 self.local.touch(self.warp, instruction.mask, addresses, bytes, &mut coalescer);
             }
-            Some(addresses) => addresses.iter().for_each(|address| coalescer.touch(*address, bytes)),
+            Some(addresses) if space == MemorySpace::Generic => {
+                let is_local = |address| self.windows.space(address) == MemorySpace::Local;
+                let local = LaneSubset::of(instruction.mask, addresses, is_local);
+                self.local.touch(self.warp, local.mask(), local.addresses(), bytes, &mut coalescer);
+                let global = addresses.iter().filter(|address| !is_local(**address));
+                global.for_each(|address| coalescer.touch(*address, bytes));
+            }
+            Some(addresses) => {
+                self.census.count_zeros(addresses);
+                addresses.iter().for_each(|address| coalescer.touch(*address, bytes));
+            }
         }
         coalescer
             .finish()
             .ok_or_else(|| Mismatch::new("an access to at most 255 lines", instruction.code.name.as_bytes()))
-    }
-
-    #[cold]
-    fn count_unknown(&mut self, name: &str) {
-        let operation = name.split('.').next().unwrap_or(name);
-        if let Some(count) = self.census.unknown.get_mut(operation) {
-            *count += 1;
-        } else if self.census.unknown.len() < MOST_NAMES {
-            self.census.unknown.insert(operation.to_owned(), 1);
-        } else {
-            self.census.unnamed += 1;
-        }
     }
 
     /// Appends an arithmetic instruction: the registers determine the chain to lengthen.
@@ -363,6 +400,15 @@ impl Translator {
             self.board.compute(*register, code.opcode.value_registers, result);
         }
     }
+}
+
+/// Order of a load. A plain load that the L1 does not keep is read at the GPU's L2, like a relaxed load at GPU scope.
+fn load_order(instruction: &Instruction<'_>) -> PackedOrder {
+    let opcode = instruction.code.opcode;
+    if opcode.past_l1 && opcode.order.order() == Order::WEAK {
+        return Order::relaxed(Scope::Gpu).into();
+    }
+    opcode.order
 }
 
 /// Source registers of an instruction: the first register and the register count for each operand.

@@ -37,6 +37,11 @@ pub fn spellings() -> (Vec<&'static str>, Vec<&'static str>) {
     (row::Column::ALL.iter().map(|column| column.name()).collect(), row::warp_words().chain(of_host).collect())
 }
 
+/// The word for arithmetic of `class`.
+pub(super) fn class_word(class: ComputeClass) -> &'static str {
+    ARITHMETIC[class as usize].0
+}
+
 /// True if the text at `path` begins with the columns of a table.
 pub(super) fn is_table(path: &Path) -> Result<bool, TraceError> {
     let mut lines = LineReader::open(path)?;
@@ -47,4 +52,16 @@ pub(super) fn is_table(path: &Path) -> Result<bool, TraceError> {
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_of_arithmetic_has_its_own_word() {
+        for (word, class) in ARITHMETIC {
+            assert_eq!(class_word(class), word);
+        }
+    }
 }

@@ -3,8 +3,10 @@
 //! Operations are taken from NVIDIA's "CUDA Binary Utilities", chapter "Instruction Set Reference", Maxwell to
 //! Blackwell. An operation absent from the tables only occupies an issue slot and is reported by name.
 
+pub(super) mod limits;
 mod operations;
 
+use limits::limit;
 use operations::{FP32, FP64, INT, MEMORY, OTHER, SPECIAL, TENSOR};
 use tombolo_types::stream::{ComputeClass, PackedOrder};
 use tombolo_types::{Order, Scope, Semantics};
@@ -51,8 +53,12 @@ pub(super) enum OpcodeKind {
     InvalidateL1,
     /// A CTA barrier at which the warp waits.
     Barrier,
-    /// A bulk or tensor copy: a copy engine computes its addresses, so traces never contain them.
+    /// A bulk or tensor copy between device memory and scratchpads, by a copy engine.
     BulkCopy,
+    /// A prefetch into the L2, or into the L1 as well.
+    Prefetch,
+    /// A mark of the tracer around the iterations of a spin loop, not an instruction.
+    Marker,
 }
 
 /// A classified opcode.
@@ -72,6 +78,14 @@ pub(super) struct Opcode {
     pub(super) lanes: u8,
     /// True if the operation is in the tables.
     pub(super) known: bool,
+    /// True for a load that the L1 does not keep.
+    pub(super) past_l1: bool,
+    /// True for an atomic of the scratchpad: lanes with the same word follow each other.
+    pub(super) lanes_in_turn: bool,
+    /// True for a warp-group matrix operation, whose line has a flag before the memory width.
+    pub(super) has_commit_flag: bool,
+    /// Effects of the operation that are not simulated.
+    pub(super) limit: Option<&'static str>,
 }
 
 /// Lanes per NVIDIA warp. Source: CUDA C++ Programming Guide, "SIMT Architecture".
@@ -82,6 +96,11 @@ const REGISTER: u8 = 4;
 const MATRIX_ROW: u8 = 16;
 /// Rows per matrix for `LDSM` and `STSM`, with an address each. Source: PTX ISA, `ldmatrix`.
 const MATRIX_ROWS: u8 = 8;
+/// Suffixes of loads that the L1 does not keep: `cp.async.cg` and `ld.global.cg`, `ld.volatile` before Volta, and
+/// `L1::no_allocate`. Source: PTX ISA, `cp.async` and `ld`; Accel-Sim, `trace_driven.cc` (BYPASS is CACHE_GLOBAL).
+const PAST_L1: [&str; 4] = ["BYPASS", "CG", "CV", "NA"];
+/// Operations whose effect depends on suffixes.
+const SUFFIXED: [&str; 2] = ["BAR", "CCTL"];
 
 impl Opcode {
     /// Classifies a dot-separated opcode, for example `LDG.E.64.STRONG.GPU`.
@@ -111,13 +130,25 @@ impl Opcode {
             },
             lanes,
             known,
+            past_l1: PAST_L1.iter().any(|token| suffixes.has(token))
+                || kind == OpcodeKind::Prefetch && !suffixes.has("PF1"),
+            lanes_in_turn: matches!(operation, "ATOM" | "ATOMS" | "RED" | "REDAS"),
+            has_commit_flag: operation.contains("GMMA"),
+            limit: if known { limit(operation, kind, suffixes) } else { Some(limits::UNKNOWN) },
         }
+    }
+
+    /// Name of the operation in counts: the text up to the first dot, unless suffixes decide what it does.
+    pub(super) fn name(text: &str) -> &str {
+        let operation = text.split('.').next().unwrap_or(text);
+        if SUFFIXED.contains(&operation) { text } else { operation }
     }
 
     /// Index of the memory address among the sources; `None` for an operation without a memory address.
     pub(super) fn address_place(self) -> Option<usize> {
         match self.kind {
             OpcodeKind::Load(_) | OpcodeKind::Store(_) | OpcodeKind::Atomic(_) | OpcodeKind::Reduction(_) => Some(0),
+            OpcodeKind::Prefetch => Some(0),
             // The memory address follows the scratchpad address.
             OpcodeKind::CopyToShared => Some(1),
             _ => None,
@@ -143,6 +174,7 @@ fn kind_of(operation: &str, suffixes: Suffixes<'_>) -> Option<OpcodeKind> {
         "BAR" if suffixes.has("ARV") => Some(OpcodeKind::Compute(ComputeClass::Other)),
         "BAR" => Some(OpcodeKind::Barrier),
         "CCTL" if suffixes.has("IVALL") => Some(OpcodeKind::InvalidateL1),
+        "CCTL" if suffixes.iter().any(|token| token.starts_with("PF")) => Some(OpcodeKind::Prefetch),
         "CCTL" => Some(OpcodeKind::Compute(ComputeClass::Other)),
         _ => MEMORY.iter().find(|(name, _)| *name == operation).map(|(_, kind)| *kind),
     }
@@ -267,6 +299,14 @@ mod tests {
             ("BAR.RED.POPC", OpcodeKind::Barrier),
             ("BAR.ARV", compute(ComputeClass::Other)),
             ("UTMALDG.2D", OpcodeKind::BulkCopy),
+            ("CCTL.E.PF2", OpcodeKind::Prefetch),
+            ("CCTL.E.IV", compute(ComputeClass::Other)),
+            ("LDGMC.E.ADD.F32.STRONG.SYS", OpcodeKind::Load(MemorySpace::Global)),
+            ("UREDGR.E.ADD.STRONG.GPU", OpcodeKind::Reduction(MemorySpace::Global)),
+            ("USTGR.E", OpcodeKind::Store(MemorySpace::Global)),
+            ("STAS", OpcodeKind::Store(MemorySpace::Shared)),
+            ("REDAS.ADD", OpcodeKind::Reduction(MemorySpace::Shared)),
+            ("REPLAY_START", OpcodeKind::Marker),
         ] {
             assert_eq!(kind(text), expected, "{text}");
             assert!(Opcode::classify(text).known, "{text}");
@@ -282,6 +322,21 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn loads_that_the_l1_does_not_keep_are_told_by_suffix() {
+        for (text, past) in [
+            ("LDGSTS.E.BYPASS.LTC128B.128", true),
+            ("LDG.E.NA", true),
+            ("LD.E.CG", true),
+            ("CCTL.E.PF2", true),
+            ("CCTL.E.PF1", false),
+            ("LDGSTS.E.128", false),
+            ("LDG.E.EF", false),
+        ] {
+            assert_eq!(Opcode::classify(text).past_l1, past, "{text}");
+        }
     }
 
     #[test]
