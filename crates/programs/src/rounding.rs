@@ -57,8 +57,8 @@ fn a_parameter_that_is_rounded_says_so() {
 }
 
 /// Workloads that use every count exactly as given, although several counts lead to equally large arrays. Counts of
-/// comd are cells, arrays of euler3d end with a whole CTA, im2col has equally many places in larger filters at
-/// fewer positions, and collectives have a word per message of a CTA, as many for several sizes of messages.
+/// comd are cells, arrays of euler3d end with a whole CTA, and im2col has equally many places in larger filters at
+/// fewer positions. Collectives have a word per message of a CTA: as many for several sizes of messages.
 const EXACT: [&str; 9] = [
     "comd",
     "euler3d",

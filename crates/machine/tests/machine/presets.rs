@@ -382,7 +382,7 @@ fn machines_of_today_have_their_published_totals() {
         let found_sms = modules_of_gpu * u64::from(topology.sms_per_module);
         assert_eq!((topology.gpus, modules_of_gpu, found_sms), (gpus, modules, sms), "{name}");
         let per_gpu = |of_module: u64| of_module * modules_of_gpu / 1_000_000_000;
-        assert_eq!((m.dram.bytes * modules_of_gpu >> 30, per_gpu(m.dram.rate.0)), (gigabytes, rate), "{name}");
+        assert_eq!(((m.dram.bytes * modules_of_gpu) >> 30, per_gpu(m.dram.rate.0)), (gigabytes, rate), "{name}");
         assert_eq!(m.gpu_link.rate.0 / 1_000_000_000, link, "{name}");
     }
 }
