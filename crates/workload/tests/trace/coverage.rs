@@ -126,6 +126,8 @@ fn info_counts_instructions_and_bytes_by_operation() {
     let native = trace.path().join("same.tombolo");
     trace::import(trace.path(), &native).unwrap();
     assert_eq!(trace::info(&native).unwrap().operations, info.operations);
+    let header = String::from_utf8_lossy(&std::fs::read(&native).unwrap()).into_owned();
+    assert!(header.contains("\"chains\",\"operations\"]"), "a feature of the file");
     let table = trace.path().join("same.csv");
     trace::export(trace.path(), &table).unwrap();
     let of_table = trace::info(&table).unwrap().operations;
