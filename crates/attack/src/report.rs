@@ -49,6 +49,8 @@ pub struct SkippedTests {
 
 /// Reason for skipping a test under a design without a promise to it.
 pub const NOT_PROMISED: &str = "not promised";
+/// Reason for skipping a test after a request to stop.
+pub const STOPPED: &str = "stopped";
 /// Reason for skipping a test with host threads under a design without a host.
 pub const NO_HOST: &str = "host threads, and no host takes part";
 

@@ -1,6 +1,6 @@
 //! Runs distributed over tests and designs: parallel on any number of threads, with a deterministic result.
 
-use crate::report::{FailingRun, NO_HOST, NOT_PROMISED, SkippedTests, TimedReport, TimedTest, TimedVerdict};
+use crate::report::{FailingRun, NO_HOST, NOT_PROMISED, STOPPED, SkippedTests, TimedReport, TimedTest, TimedVerdict};
 use crate::setup::Setup;
 use crate::shrink::shrink;
 use crate::trial::{RunFailure, TrialContext, charted, expressible, trial};
@@ -12,7 +12,7 @@ use tombolo_check::litmus::{FinalState, Program};
 use tombolo_check::verify::{Case, Design};
 use tombolo_design::DesignConfig;
 use tombolo_system::BrokenRules;
-use tombolo_types::Promise;
+use tombolo_types::{Promise, StopFlag};
 
 /// Seed for the series of random programs in runs.
 pub const SERIES: u64 = 1;
@@ -140,7 +140,8 @@ impl Attack<'_> {
     }
 }
 
-/// Executes all runs. Reports follow the order of designs, and are identical for any thread count.
+/// Executes all runs. Reports follow the order of designs, and are identical for any thread count. If the calling
+/// thread's [`StopFlag`] is set, the remaining runs are not made.
 pub fn attack(attack: &Attack<'_>, watch: &dyn ProgressObserver) -> Vec<TimedReport> {
     let mut sums: Vec<DesignTotals> = attack.targets.iter().map(|_| DesignTotals::default()).collect();
     let nothing = attack.targets.iter().any(Target::promises_nothing);
@@ -151,7 +152,8 @@ pub fn attack(attack: &Attack<'_>, watch: &dyn ProgressObserver) -> Vec<TimedRep
     let listed: BTreeSet<String> = attack.cases.iter().map(key).collect();
     let mut known: FxHashMap<String, JudgedProgram> = FxHashMap::default();
     for first in (0..runs).step_by(AT_A_TIME as usize) {
-        if !(0..sums.len()).any(|target| attack.is_due(target, &sums[target], first)) {
+        let is_due = (0..sums.len()).any(|target| attack.is_due(target, &sums[target], first));
+        if !is_due || StopFlag::current().is_set() {
             break;
         }
         let seeds: Vec<u64> = (first..runs.min(first + AT_A_TIME)).map(|run| attack.seed.wrapping_add(run)).collect();
@@ -196,6 +198,9 @@ fn judge(case: &Case) -> JudgedProgram {
 
 /// Executes a run, if it applies: the design may promise nothing to the program.
 fn one(target: &Target, judged: &JudgedProgram, seed: u64) -> Result<RunResult, String> {
+    if StopFlag::current().is_set() {
+        return Err(STOPPED.to_owned());
+    }
     let (program, allowed) = judged.as_ref().map_err(String::clone)?;
     if program.has_host() && !target.config.has_host() {
         return Err(NO_HOST.to_owned());
@@ -356,8 +361,9 @@ fn side_by_side<T: Send>(threads: usize, count: usize, work: impl Fn(usize) -> T
             done.push((index, work(index)));
         }
     };
+    let stop = StopFlag::current();
     let mut all: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.clamp(1, count.max(1))).map(|_| scope.spawn(run)).collect();
+        let workers: Vec<_> = (0..threads.clamp(1, count.max(1))).map(|_| scope.spawn(|| stop.during(run))).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<(usize, T)>>| {
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

@@ -9,7 +9,7 @@ use crate::run_threads::{RunThreads, ThreadPool};
 use crate::share::{Ownership, Share};
 use crate::stopwatch::Stopwatch;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use tombolo_types::{ComponentId, Ps};
+use tombolo_types::{ComponentId, Ps, StopFlag};
 
 /// The end of time, 281 s: leaves 16 spare bits for a model's computations. Events due at or after this time are never
 /// handled.
@@ -26,7 +26,7 @@ pub struct Engine<P: Partition> {
     lanes: Vec<PartitionLane<P::Message>>,
     home: Vec<u16>,
     lookahead: Lookahead,
-    /// Set while a run has begun and not ended: it is in progress, or a handler panicked.
+    /// Set while a run has begun and not ended: it is in progress, it was stopped, or a handler panicked.
     unfinished: bool,
     /// Set if runs keep their threads even on a busy host.
     ignores_load: bool,
@@ -45,6 +45,8 @@ pub struct EngineStats {
     pub threads: usize,
     /// True if events due at or after [`HORIZON`] are left.
     pub beyond: bool,
+    /// True if the calling thread's [`StopFlag`] ended the run early.
+    pub stopped: bool,
 }
 
 impl<P: Partition> Engine<P> {
@@ -82,14 +84,16 @@ impl<P: Partition> Engine<P> {
         let now = self.now();
         assert!(at >= now, "component {} is sent an event at {at}, in the past: it is {now}", to.0);
         assert!(at != Ps::NEVER, "component {} is sent an event at a time that never comes", to.0);
-        let map = Ownership { home: &self.home, lookahead: &self.lookahead };
+        let stop = StopFlag::current();
+        let map = Ownership { home: &self.home, lookahead: &self.lookahead, stop: &stop };
         let (source, home) = (usize::from(map.home_of(from)), usize::from(map.home_of(to)));
         let sequence = self.lanes[source].next_sequence(from);
         self.lanes[home].queue.push(Event { time: at, to, from, sequence, message });
     }
 
     /// Handles events until none is left before [`HORIZON`], on up to `threads` threads including the caller's. Threads
-    /// that do not speed up the run stay unused. May be called again after more events have been scheduled.
+    /// that do not speed up the run stay unused. May be called again after more events have been scheduled, unless the
+    /// calling thread's [`StopFlag`] ended the run.
     ///
     /// # Panics
     /// With a handler's panic. If several partitions panic in the same window, the first group's panic is reported. If
@@ -112,10 +116,11 @@ impl<P: Partition> Engine<P> {
     }
 
     fn run_with(&mut self, spare: &ThreadPool, at_once: usize) -> EngineStats {
-        assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
+        assert!(!self.unfinished, "a run that was stopped, or ended in a panic, cannot be continued");
         self.unfinished = true;
         let before: Vec<u64> = self.lanes.iter().map(|lane| lane.events).collect();
-        let map = Ownership { home: &self.home, lookahead: &self.lookahead };
+        let stop = StopFlag::current();
+        let map = Ownership { home: &self.home, lookahead: &self.lookahead, stop: &stop };
         let mut windows = WindowCounts(vec![0; self.partitions.len()]);
         let mut run_threads = RunThreads::new(spare, at_once, before.clone(), self.ignores_load);
         loop {
@@ -128,11 +133,12 @@ impl<P: Partition> Engine<P> {
                 break;
             }
         }
-        self.unfinished = false;
+        let stopped = stop.is_set();
+        self.unfinished = stopped;
         let events = self.lanes.iter().map(|lane| lane.events).sum::<u64>() - before.iter().sum::<u64>();
         let beyond = self.lanes.iter().any(|lane| !lane.queue.is_empty());
         let threads = windows.threads();
-        EngineStats { events, windows: windows.all(), last_event: self.now(), threads, beyond }
+        EngineStats { events, windows: windows.all(), last_event: self.now(), threads, beyond, stopped }
     }
 
     /// Time of the last handled event; zero before the first.
@@ -195,7 +201,7 @@ fn run_alone<P: Partition>(
         let mut stopwatch = Stopwatch::start();
         loop {
             let start = share.earliest();
-            if start >= HORIZON {
+            if start >= HORIZON || map.stop.is_set() {
                 return true;
             }
             windows.add(1, 1);

@@ -179,7 +179,7 @@ impl<'a, 's, P: Partition> Workers<'a, 's, P> {
     /// Plans the next window, which begins at `start`, while all other threads wait.
     fn plan(&self, start: Ps) {
         let shared = self.shared();
-        let over = start >= HORIZON || shared.panic.is_some();
+        let over = start >= HORIZON || shared.panic.is_some() || self.map.stop.is_set();
         let end = if over { OVER } else { self.map.window_end(start, shared.whole).0 };
         self.end.0.store(end, Ordering::Relaxed);
         let is_long = !shared.run_threads.ignores_load() && shared.reviewed.elapsed() > LONGEST;

@@ -124,7 +124,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
             } else {
                 queue.open_next::<false>(end, &mut batch, |_| {}, |_| {})
             };
-            if !opened {
+            if !opened || self.map.stop.is_set() {
                 break;
             }
             bound = self.lane.queue.bound(end);

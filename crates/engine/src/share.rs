@@ -7,14 +7,15 @@ use crate::lane::PartitionLane;
 use crate::lookahead::Lookahead;
 use crate::partition::{Outbox, Partition};
 use std::ops::Range;
-use tombolo_types::{ComponentId, Ps};
+use tombolo_types::{ComponentId, Ps, StopFlag};
 
-/// Partition of each component, and the delays between partitions.
+/// Partition of each component, the delays between partitions, and the flag that ends the run early.
 #[derive(Clone, Copy)]
 pub(crate) struct Ownership<'a> {
     /// Partition of each component.
     pub(crate) home: &'a [u16],
     pub(crate) lookahead: &'a Lookahead,
+    pub(crate) stop: &'a StopFlag,
 }
 
 impl Ownership<'_> {
@@ -150,13 +151,13 @@ impl<'a, P: Partition> Share<'a, P> {
     }
 
     /// Runs each group, in order, through all events before `end`, in the group's own windows: meanwhile, the host's
-    /// caches hold the group's state.
+    /// caches hold the group's state. A run that is to stop leaves the window unfinished.
     pub(crate) fn run_window(&mut self, end: Ps) {
         for group in 0..self.groups.len() {
             let seats = self.groups[group].clone();
             loop {
                 let start = self.due[seats.clone()].iter().copied().min().unwrap_or(Ps::NEVER);
-                if start >= end {
+                if start >= end || self.map.stop.is_set() {
                     break;
                 }
                 let until = if seats.len() == 1 { end } else { after(start, self.map.lookahead.within).min(end) };

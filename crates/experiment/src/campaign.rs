@@ -26,6 +26,7 @@ use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::{
     KernelDemands, Observed, RunError, RunRecord, RunSpec, SharedObserver, Simulation, ThreadPool, place, run_sampled,
 };
+use tombolo_types::StopFlag;
 
 /// Result per point, or the reason for a missing result.
 pub type Results = BTreeMap<Key, Result<Arc<PointResult>, String>>;
@@ -56,7 +57,8 @@ impl Watcher for SilentWatcher {
 }
 
 /// Runs every point once with up to `threads` threads. Results present in `store` are reused, and new results are saved
-/// to the store. A failing point does not stop the rest.
+/// to the store. A failing point does not stop the rest. If the calling thread's [`StopFlag`] is set, running points end
+/// without a result, and waiting points are absent from the results.
 ///
 /// # Errors
 /// Returns an error if the store cannot be read or written. Running points then finish, and no new points start.
@@ -197,6 +199,7 @@ struct Campaign<'a> {
     spare: ThreadPool,
     known: BTreeMap<String, f64>,
     watcher: &'a dyn Watcher,
+    stop: StopFlag,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -222,13 +225,14 @@ impl<'a> Campaign<'a> {
         };
         let workers = threads.min(waiting).max(1);
         let (spare, changed) = (ThreadPool::new(threads.saturating_sub(workers)), Condvar::new());
-        Campaign { groups, store, threads, workers, spare, known, watcher, queue: Mutex::new(queue), changed }
+        let (stop, queue) = (StopFlag::current(), Mutex::new(queue));
+        Campaign { groups, store, threads, workers, spare, known, watcher, stop, queue, changed }
     }
 
     fn run(self) -> Result<Results, StoreError> {
         std::thread::scope(|scope| {
             for _ in 0..self.workers {
-                scope.spawn(|| self.work());
+                scope.spawn(|| self.stop.during(|| self.work()));
             }
         });
         let queue = self.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -262,7 +266,7 @@ impl<'a> Campaign<'a> {
     fn task(&self) -> Option<Task> {
         let mut queue = self.lock();
         loop {
-            if queue.broken.is_some() {
+            if queue.broken.is_some() || self.stop.is_set() {
                 return None;
             }
             if let Some(ready) = queue.ready.pop_front() {

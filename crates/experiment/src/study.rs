@@ -16,10 +16,11 @@ use crate::request::ExperimentRequest;
 use crate::store::{Store, write_whole};
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tombolo_report::Document;
 use tombolo_report::document::{Failure, Figure, Provenance, SourceFile};
 use tombolo_system::TimeChoice;
+use tombolo_types::StopFlag;
 
 /// Experiments combined in a report.
 pub struct Study {
@@ -83,6 +84,9 @@ pub enum StudyError {
     /// Results cannot be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The calling thread's [`StopFlag`] was set.
+    #[error("stopped; what is finished is in {}", .0.display())]
+    Stopped(PathBuf),
 }
 
 /// Points required for the figures in a study.
@@ -267,6 +271,9 @@ impl Study {
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| shard.part(points.len()));
         let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
+        if StopFlag::current().is_set() {
+            return Err(StudyError::Stopped(options.out.to_owned()));
+        }
         if options.shard.is_some_and(|shard| shard.index > 0) {
             // Only the first shard reports impossible points.
             failures.clear();

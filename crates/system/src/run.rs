@@ -96,6 +96,9 @@ pub enum RunError {
     /// The run exceeds the simulated time that the model can represent.
     #[error("the program takes more than {:.0} s of simulated time, the most that can be simulated", HORIZON.seconds())]
     TooLong,
+    /// The calling thread's [`tombolo_types::StopFlag`] was set.
+    #[error("stopped")]
+    Stopped,
     /// Deadlock: no event is left and the program has not ended.
     #[error("the run cannot advance at {at}; who waits for whom:\n{report}")]
     Stuck {
@@ -269,6 +272,9 @@ impl<D: Contents> Prepared<'_, D> {
             Some(spare) => engine.run_beside(spare),
             None => engine.run(spec.threads),
         };
+        if stats.stopped {
+            return Err(RunError::Stopped);
+        }
         let wall = started.elapsed().as_secs_f64();
         let mut parts = engine.into_partitions();
         join(&mut parts);

@@ -9,7 +9,7 @@
 
 use tombolo_design::scheduling::{CtaDistribution, MachineShape};
 use tombolo_types::stream::{Access, Accesses, Command, CtaStream, Op, Program, StreamError};
-use tombolo_types::{LaunchDevices, Line, ModuleId};
+use tombolo_types::{LaunchDevices, Line, ModuleId, StopFlag};
 
 /// A launch visited by the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +44,14 @@ pub trait Reader {
 /// once for all readers.
 ///
 /// # Errors
-/// The recording is damaged.
+/// The recording is damaged, or the calling thread's [`StopFlag`] was set.
 pub fn survey(
     program: &dyn Program,
     cut: CtaDistribution,
     shape: MachineShape,
     readers: &mut [&mut dyn Reader],
 ) -> Result<(), StreamError> {
-    let mut stream = CtaStream::default();
+    let (mut stream, stop) = (CtaStream::default(), StopFlag::current());
     let launches = program.commands().iter().filter_map(|command| match *command {
         Command::Launch { kernel, on, .. } => Some((kernel, on)),
         Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
@@ -67,6 +67,9 @@ pub fn survey(
         for module in (0..shape.modules()).map(ModuleId) {
             let Some(share) = cut.share(info, on, module, shape) else { continue };
             for (rank, cta) in (0..).zip(share.iter()) {
+                if stop.is_set() {
+                    return Err(StreamError { message: "stopped".to_owned() });
+                }
                 program.cta(kernel, cta, &mut stream)?;
                 shown.iter_mut().for_each(|reader| reader.cta(module, rank, &stream));
             }

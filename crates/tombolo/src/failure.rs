@@ -75,6 +75,9 @@ pub(crate) enum CommandFailure {
         /// Reason for the run's failure.
         error: io::Error,
     },
+    /// The calling thread's [`tombolo_types::StopFlag`] was set.
+    #[error("stopped")]
+    Stopped,
     /// Standard output does not accept more data.
     #[error("standard output: {0}")]
     Stdout(io::Error),
@@ -85,6 +88,7 @@ impl From<StudyError> for CommandFailure {
         match error {
             StudyError::Spec(error) => CommandFailure::Spec(error),
             StudyError::Store(error) => CommandFailure::Store(error),
+            StudyError::Stopped(_) => CommandFailure::Stopped,
         }
     }
 }

@@ -20,7 +20,7 @@
 //!
 //! A crate of a user adds programs, protocols, machines, designs and observers with [`App`]; [`program`] is the language of kernels,
 //! [`protocol`] that of coherence protocols, [`observer`] has what observes a run, and [`simulation`] runs a machine from
-//! Rust.
+//! Rust. [`session`] runs a command inside another program and returns its document.
 //!
 //! Read `command` next.
 
@@ -43,6 +43,7 @@ mod provenance;
 mod request;
 mod sample_argument;
 mod schema;
+pub mod session;
 mod sharing;
 pub mod simulation;
 mod study;

@@ -2,6 +2,7 @@
 
 use crate::failure::CommandFailure;
 use crate::provenance::WithProvenance;
+use crate::session;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -81,6 +82,10 @@ fn json<T: Serialize>(answer: &T) -> String {
 }
 
 fn print(text: &str) -> Result<(), CommandFailure> {
+    if let Some(session) = session::current() {
+        session.print(text);
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // The reader closed the pipe; this is no failure.
@@ -91,7 +96,9 @@ fn print(text: &str) -> Result<(), CommandFailure> {
 
 /// Returns the command line, quoted for a shell, as the command that reproduces a page.
 pub(crate) fn command_line() -> String {
-    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    let own = || std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = session::current().map_or_else(own, |session| session.words().to_vec());
+    let words = words.iter().map(|word| quoted(word).to_string());
     std::iter::once("tombolo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
@@ -99,6 +106,10 @@ pub(crate) fn command_line() -> String {
 /// to report them.
 pub(crate) fn complain(text: &str) {
     let plain = text.replace(|c: char| c.is_control() && c != '\n', " ");
+    if let Some(session) = session::current() {
+        session.message(plain);
+        return;
+    }
     let _ = writeln!(io::stderr().lock(), "{plain}");
 }
 
@@ -255,8 +266,12 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Installs an interrupt handler that removes incomplete files.
+/// Installs an interrupt handler that removes incomplete files, except in a session: there, an interrupt ends the command
+/// through its errors.
 fn tidy_when_interrupted() {
+    if session::current().is_some() {
+        return;
+    }
     static ONCE: Once = Once::new();
     // If signals are ignored (nohup) or the system refuses a handler, an interrupt leaves hidden folders behind, but no
     // partial file under the final name.

@@ -1,6 +1,7 @@
 //! Progress on standard error: a bar on a terminal, otherwise a line at the start and a line per minute.
 
 use crate::output::complain;
+use crate::session::{self, SessionSink};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -19,6 +20,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     running: Arc<Mutex<CurrentRuns>>,
     lines: Option<LinePrinter>,
+    /// The session that shows the progress instead.
+    session: Option<Arc<SessionSink>>,
 }
 
 /// Names of the current runs, and the remaining time if the runner estimates it.
@@ -71,7 +74,8 @@ impl Progress {
 
     /// Creates a bar over `count` items called `noun`.
     pub(crate) fn over(count: usize, noun: &str) -> Progress {
-        let shown = std::io::stderr().is_terminal();
+        let session = session::current();
+        let shown = session.is_none() && std::io::stderr().is_terminal();
         let draw = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(count as u64), draw);
         // The `{prefix}` holds the time estimate.
@@ -81,7 +85,11 @@ impl Progress {
         let running = Arc::new(Mutex::new(CurrentRuns::default()));
         if shown {
             bar.enable_steady_tick(TICK);
-            return Progress { bar, running, lines: None };
+            return Progress { bar, running, lines: None, session };
+        }
+        if let Some(session) = session {
+            session.watcher().begins(count, 0);
+            return Progress { bar, running, lines: None, session: Some(session) };
         }
         complain(&format!("{count} {} to go", if count == 1 { noun.trim_end_matches('s') } else { noun }));
         let (of_thread, shared, noun) = (bar.clone(), Arc::clone(&running), noun.to_owned());
@@ -89,7 +97,7 @@ impl Progress {
             let running = shared.lock().unwrap_or_else(PoisonError::into_inner);
             complain(&line(&of_thread, &noun, &running));
         });
-        Progress { bar, running, lines: Some(lines) }
+        Progress { bar, running, lines: Some(lines), session: None }
     }
 
     /// Shows `what` during the execution of `work`.
@@ -109,15 +117,18 @@ impl Progress {
 
 impl Watcher for Progress {
     fn begins(&self, points: usize, finished: usize) {
+        self.session.iter().for_each(|session| session.watcher().begins(points, finished));
         self.bar.set_length((points + finished) as u64);
         self.bar.set_position(finished as u64);
     }
 
     fn started(&self, what: &str) {
+        self.session.iter().for_each(|session| session.watcher().started(what));
         self.change(|names| names.push(what.to_owned()));
     }
 
     fn ended(&self, what: &str) {
+        self.session.iter().for_each(|session| session.watcher().ended(what));
         self.change(|names| {
             if let Some(place) = names.iter().position(|name| name == what) {
                 names.remove(place);
@@ -126,6 +137,7 @@ impl Watcher for Progress {
     }
 
     fn advanced(&self, points: usize, left: Option<Duration>) {
+        self.session.iter().for_each(|session| session.watcher().advanced(points, left));
         self.bar.inc(points as u64);
         self.running.lock().unwrap_or_else(PoisonError::into_inner).left = left;
         let left = left.map(|left| format!(", about {} left", HumanDuration(left)));
@@ -133,7 +145,10 @@ impl Watcher for Progress {
     }
 
     fn warn(&self, text: &str) {
-        self.bar.suspend(|| complain(&format!("warning: {text}")));
+        match &self.session {
+            Some(session) => session.message(format!("warning: {text}")),
+            None => self.bar.suspend(|| complain(&format!("warning: {text}"))),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::output::{complain, show};
 use crate::progress::Progress;
 use crate::provenance::provenance;
 use crate::sample_argument::SampleArgument;
+use crate::session;
 use crate::threads::ThreadsArgument;
 use crate::time_argument::TimeArgument;
 use std::path::Path;
@@ -131,8 +132,11 @@ impl StudyArguments {
     }
 }
 
-/// Installs an interrupt handler that tells the user about the safely stored results.
+/// Installs an interrupt handler that tells the user about the safely stored results, except in a session.
 pub(crate) fn tell_when_interrupted(out: &Path) {
+    if session::current().is_some() {
+        return;
+    }
     let folder = out.display().to_string();
     // If the system refuses a handler, an interrupt ends the program silently, and still loses no finished result.
     let _ = ctrlc::try_set_handler(move || {

@@ -3,6 +3,7 @@
 use crate::failure::CommandFailure;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use tombolo_types::StopFlag;
 
 /// Command-line flag for the number of threads.
 #[derive(Clone, Copy, clap::Args)]
@@ -22,7 +23,8 @@ impl ThreadsArgument {
 
 /// Runs `work` on each item with up to `threads` threads, one item per thread at a time. Returns the results in item
 /// order. The last item starts first, because tables list large items after small ones. After an error, no new item
-/// starts. With several errors, the reported error may depend on the threads.
+/// starts. With several errors, the reported error may depend on the threads. Fails if the calling thread's [`StopFlag`]
+/// is set.
 pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -31,8 +33,10 @@ pub(crate) fn each<T: Sync, R: Send>(
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
     let error = OnceLock::new();
+    let stop = StopFlag::current();
     let worker = || {
-        while error.get().is_none()
+        while !stop.is_set()
+            && error.get().is_none()
             && let Some(index) = items.len().checked_sub(next.fetch_add(1, Ordering::Relaxed) + 1)
         {
             match work(&items[index]) {
@@ -43,11 +47,14 @@ pub(crate) fn each<T: Sync, R: Send>(
         }
     };
     std::thread::scope(|scope| {
-        (1..threads.min(items.len())).for_each(|_| _ = scope.spawn(worker));
+        (1..threads.min(items.len())).for_each(|_| _ = scope.spawn(|| stop.during(worker)));
         worker();
     });
     if let Some(failure) = error.into_inner() {
         return Err(failure);
+    }
+    if stop.is_set() {
+        return Err(CommandFailure::Stopped);
     }
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(done.into_iter().map(|result| result.expect("every item was taken by a worker")).collect())

@@ -17,6 +17,7 @@ pub mod promise;
 pub mod quantity;
 pub mod scope;
 pub mod size;
+pub mod stop;
 pub mod stream;
 pub mod time;
 
@@ -32,4 +33,5 @@ pub use key::Key;
 pub use promise::Promise;
 pub use scope::{Order, Scope, Semantics};
 pub use size::{Bytes, Interval, Rate, Serializer};
+pub use stop::StopFlag;
 pub use time::{Clock, Ps};

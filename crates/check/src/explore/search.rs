@@ -10,6 +10,7 @@ use crate::random::Dice;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
+use tombolo_types::StopFlag;
 
 /// Maximum steps in a walk: more than any program without loops needs.
 const WALK_STEPS: usize = 10_000;
@@ -64,7 +65,8 @@ struct Predecessor<S> {
     step: Option<S>,
 }
 
-/// Visits every state reachable by `machine`, until a violation is found or the budget is exhausted.
+/// Visits every state reachable by `machine`, until a violation is found, the budget is exhausted, or the calling
+/// thread's [`StopFlag`] is set; the search is then bounded, without random executions.
 pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> SearchResult<W::Step> {
     let mut found = SearchResult { outcomes: BTreeSet::new(), states: 0, violation: None, bounded: false };
     let initial = machine.initial();
@@ -74,9 +76,13 @@ pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> b
     let mut frontier = VecDeque::from([(0_u32, initial)]);
     // Retired states, kept for reuse of their memory.
     let mut spare: Vec<W::State> = Vec::new();
-    let mut steps = Vec::new();
+    let (mut steps, stop) = (Vec::new(), StopFlag::current());
     while let Some((index, state)) = frontier.pop_front() {
         found.states += 1;
+        if stop.is_set() {
+            found.bounded = true;
+            return found;
+        }
         let mut is_final = true;
         machine.list_steps(&state, &mut steps);
         for &step in &steps {

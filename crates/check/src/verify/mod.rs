@@ -36,6 +36,7 @@ pub use report::{DesignReport, EventReachability, ModelVerdict, Outcome, TestRep
 
 use job::Job;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tombolo_types::StopFlag;
 
 /// Exploration limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ const AT_A_TIME: usize = 64;
 
 /// Explores every case under every design with `threads` threads. Reports follow the order of `designs`, tests within a
 /// report the order of `cases`. Designs with equal explored properties share their explorations. The call returns after
-/// the last exploration.
+/// the last exploration. If the calling thread's [`StopFlag`] is set, the remaining explorations are bounded at once.
 pub fn verify(
     designs: &[Design],
     cases: &[Case],
@@ -95,10 +96,10 @@ pub fn verify(
         let pairs =
             cases.iter().zip(&judged).flat_map(|pair| distinct.iter().map(move |&index| (pair, &designs[index])));
         let jobs: Vec<Job<'_>> = pairs.map(|((case, judged), design)| Job::new(case, judged, design, budget)).collect();
-        let first = AtomicUsize::new(0);
+        let (first, stop) = (AtomicUsize::new(0), StopFlag::current());
         std::thread::scope(|scope| {
             for _ in 0..threads.max(1) {
-                scope.spawn(|| work(&jobs, &first, watch));
+                scope.spawn(|| stop.during(|| work(&jobs, &first, watch)));
             }
         });
         for (index, job) in jobs.into_iter().enumerate() {
@@ -141,8 +142,9 @@ fn side_by_side<T: Send>(threads: usize, count: usize, work: impl Fn(usize) -> T
             done.push((index, work(index)));
         }
     };
+    let stop = StopFlag::current();
     let mut all: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(run)).collect();
+        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(|| stop.during(run))).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<(usize, T)>>| {
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

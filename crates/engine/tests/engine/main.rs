@@ -3,4 +3,5 @@
 mod delivery;
 mod queue_order;
 mod sharing;
+mod stopping;
 mod traffic;

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tombolo_types::StopFlag;
 use tombolo_types::stream::CtaStream;
 
 /// Encoded size at which a block is closed, in bytes. Source: measured; larger blocks compress little better, and a
@@ -55,16 +56,21 @@ pub(crate) struct Packer<'a> {
     blocks: Vec<Block>,
     /// Warp instructions encoded so far.
     pub(crate) instructions: u64,
+    stop: StopFlag,
 }
 
 impl<'a> Packer<'a> {
     /// A packer whose first CTA has index `first`.
     pub(crate) fn new(store: &'a Store, first: u32) -> Packer<'a> {
-        Packer { store, first, ends: Vec::new(), encoded: Vec::new(), blocks: Vec::new(), instructions: 0 }
+        let (ends, encoded, blocks) = (Vec::new(), Vec::new(), Vec::new());
+        Packer { store, first, ends, encoded, blocks, instructions: 0, stop: StopFlag::current() }
     }
 
-    /// Adds the next CTA.
+    /// Adds the next CTA, unless the work is to stop.
     pub(crate) fn push(&mut self, stream: &CtaStream) -> Result<(), RecordError> {
+        if self.stop.is_set() {
+            return Err(RecordError::Stopped);
+        }
         self.instructions += stream.instructions();
         encode(stream, &mut self.encoded);
         let end = u32::try_from(self.encoded.len())

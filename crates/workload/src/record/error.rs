@@ -58,6 +58,9 @@ pub enum RecordError {
         /// Name of the kernel.
         kernel: String,
     },
+    /// The calling thread's [`tombolo_types::StopFlag`] was set.
+    #[error("stopped")]
+    Stopped,
     /// The host program gave up.
     #[error("{0}")]
     Program(String),

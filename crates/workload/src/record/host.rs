@@ -19,7 +19,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tombolo_types::array::merge_ranges;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo};
-use tombolo_types::{HostPhase, LaunchDevices, LineSize};
+use tombolo_types::{HostPhase, LaunchDevices, LineSize, StopFlag};
 
 /// Compressed streams kept in memory before the rest goes to a temporary file. Source: assumed, a quarter of the
 /// gigabyte allowed for a run besides arrays.
@@ -573,8 +573,9 @@ fn record_shares(launch: &Launch<'_>, store: &Store, threads: u32, kernel: &Sync
             done.lock().unwrap_or_else(PoisonError::into_inner)[index as usize] = Some(recorded);
         }
     };
+    let stop = StopFlag::current();
     std::thread::scope(|scope| {
-        (1..threads.min(shares)).for_each(|_| _ = scope.spawn(work));
+        (1..threads.min(shares)).for_each(|_| _ = scope.spawn(|| stop.during(work)));
         work();
     });
     let (mut blocks, mut instructions) = (Vec::new(), 0);

@@ -15,7 +15,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tombolo_types::stream::{Access, Accesses, CtaStream, Op, Token};
-use tombolo_types::{LineSize, Order};
+use tombolo_types::{LineSize, Order, StopFlag};
 
 /// The instruction that last wrote a flag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -198,9 +198,13 @@ fn hand_over(
     let mut context = Context::from_waker(Waker::noop());
     // In the first round each CTA advances to its first wait, and may set flags before the wait.
     let mut advanced = true;
+    let stop = StopFlag::current();
     loop {
         let before = book.progress.get();
         for slot in &mut coroutines {
+            if stop.is_set() {
+                return Err(RecordError::Stopped);
+            }
             if let Some(coroutine) = slot {
                 let poll = guarded(|| coroutine.as_mut().poll(&mut context));
                 if poll.map_err(|fault| RecordError::kernel(launch.info, fault))?.is_ready() {

@@ -29,6 +29,21 @@ pub enum TraceError {
         /// Content found at this place.
         found: String,
     },
+    /// A row of columns in memory violates the format of tables.
+    #[error("program {program}, {place}: expected {expected}, found {found}")]
+    Row {
+        /// Name of the program.
+        program: String,
+        /// The kernel and the row, from 0; or the operation of the host.
+        place: String,
+        /// Content allowed at this place.
+        expected: String,
+        /// Content found at this place.
+        found: String,
+    },
+    /// The calling thread's [`tombolo_types::StopFlag`] was set.
+    #[error("stopped")]
+    Stopped,
     /// A list of kernels names a file that does not exist.
     #[error("{}:{line}: names the kernel trace `{name}`, but none of these is a file: {tried}", list.display())]
     NoKernelFile {

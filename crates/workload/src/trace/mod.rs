@@ -20,6 +20,7 @@ mod table;
 pub use error::TraceError;
 pub use info::{CopySummary, HostSummary, KernelSummary, OpcodeCount, OperationCoverage, Spaces, TraceInfo};
 pub use table::spellings as table_spellings;
+pub use table::{ColumnData, ColumnValues, TableBuilder};
 
 use info::Origin;
 use native::NativeProgram;

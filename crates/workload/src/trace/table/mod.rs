@@ -4,13 +4,18 @@
 //! The first row names the columns, in any order; a column that a table does not need is left out, and an empty field has
 //! the column's default. Lines that begin with `#` are comments. A packed table is read as well.
 //!
+//! [`TableBuilder`] takes the same rows from columns in memory.
+//!
 //! docs/traces.md lists columns and operations. Arrays begin on pages of their own, in the order in which rows name them.
 
+mod columns;
+mod program;
 mod reader;
 mod row;
 mod writer;
 
-pub(super) use reader::TableProgram;
+pub use columns::{ColumnData, ColumnValues, TableBuilder};
+pub(super) use program::TableProgram;
 pub(super) use writer::write;
 
 use super::container::LineReader;

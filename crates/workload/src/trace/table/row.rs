@@ -10,7 +10,7 @@ use tombolo_types::stream::{AtomicResult, ChainLinks, ComputeClass, Op, PackedOr
 use tombolo_types::{Order, Scope, Semantics};
 
 /// Longest access in bytes: 255 lines, the most that an instruction of a stream has, of 256 bytes, the longest line size.
-const MOST_BYTES: u64 = 255 * 256;
+pub(super) const MOST_BYTES: u64 = 255 * 256;
 /// End of the addresses. Source: assumed; beyond the virtual addresses of any GPU.
 pub(super) const LAST_ADDRESS: u64 = 1 << 56;
 
