@@ -1,5 +1,5 @@
 //! Graphs: generated like a road network, a mesh, at random (uniform or R-MAT) or with locality, or read from a
-//! user's file.
+//! user's file in one of the formats of module `format`.
 //!
 //! A generated graph is undirected and simple, except for R-MAT graphs and graphs with locality, which keep all arcs
 //! as drawn. A file's graph has the file's directed arcs in file order: parallel arcs and loops stay, as in Galois
@@ -95,7 +95,7 @@ pub struct GraphOptions {
 }
 
 /// Reads a graph from the file at `path`, with or without gzip compression. Content that only one format has decides the
-/// format, otherwise the file's ending does: see [`FORMATS`](format::FORMATS).
+/// format, otherwise the file's ending does.
 ///
 /// # Errors
 /// When the file is in none of the formats, or damaged.
