@@ -1,6 +1,6 @@
 //! A box of cells with a memory order, shared by the benchmarks on structured grids.
 
-use tombolo_workload::simt::{ComputeClass, Lanes, Warp};
+use tombolo_workload::prelude::*;
 
 /// A box of cells, with x varying fastest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

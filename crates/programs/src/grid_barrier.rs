@@ -1,7 +1,6 @@
 //! A barrier across the CTAs of a cooperative kernel.
 
-use tombolo_types::{Order, Scope};
-use tombolo_workload::simt::{Array, Cta, Lanes, Memory, Scaling};
+use tombolo_workload::prelude::*;
 
 /// Flags of a grid barrier: each CTA sets its flag, and CTA 0 sees all flags and sets every CTA's second flag. Source:
 /// Xiao and Feng, IPDPS 2010, lock-free synchronization.

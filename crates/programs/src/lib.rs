@@ -17,6 +17,7 @@ mod networks;
 mod numbering;
 mod other;
 mod pannotia;
+mod prelude;
 mod reference;
 mod rodinia;
 mod scope;

@@ -1,7 +1,7 @@
 //! Numbering for a mesh's elements and nodes, which decides the data's location.
 
 use super::cell_grid::CellGrid;
-use tombolo_workload::noise;
+use tombolo_workload::prelude::*;
 
 /// Bin side length in cells. Source: assumed: Corrigan et al., AIAA 2009-4001, number Rodinia's meshes by bins and do
 /// not state their size.

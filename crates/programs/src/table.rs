@@ -4,46 +4,6 @@ use super::{amdapp, collectives, hip, hpc, lonestar, mgpusim, micro, multigpu, n
 use std::sync::{PoisonError, RwLock};
 use tombolo_workload::bench::{Workload, WorkloadError};
 
-/// Name of a suite, derived from the name of the suite's folder.
-macro_rules! suite {
-    (amdapp) => {
-        "amdapp"
-    };
-    (collectives) => {
-        "collectives"
-    };
-    (hip) => {
-        "hip"
-    };
-    (hpc) => {
-        "hpc"
-    };
-    (lonestar) => {
-        "lonestar"
-    };
-    (mgpusim) => {
-        "mgpusim"
-    };
-    (micro) => {
-        "micro"
-    };
-    (multigpu) => {
-        "multigpu"
-    };
-    (networks) => {
-        "networks"
-    };
-    (other) => {
-        "other"
-    };
-    (pannotia) => {
-        "pannotia"
-    };
-    (rodinia) => {
-        "rodinia"
-    };
-}
-
 /// Declares the table, and each workload's suite: the folder in the table's line.
 macro_rules! workloads {
     ($(&$suite:ident::$module:ident::$NAME:ident),+ $(,)?) => {
@@ -51,7 +11,7 @@ macro_rules! workloads {
         static WORKLOADS: &[&dyn Workload] = &[$(&$suite::$module::$NAME),+];
 
         /// Suite names of all workloads, in the same order as the workloads.
-        static SUITES: &[&str] = &[$(suite!($suite)),+];
+        static SUITES: &[&str] = &[$(stringify!($suite)),+];
     };
 }
 

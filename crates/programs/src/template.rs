@@ -5,57 +5,32 @@
 //! size to `small_of` in `crates/programs/src/small.rs`. Tests then compare the result with the reference. The suites are amdapp, hip, hpc, lonestar, mgpusim, micro, networks, pannotia, rodinia and other.
 //! Examples to read: `micro/triad.rs`, `rodinia/pathfinder.rs`, and with waits between CTAs `lonestar/mst.rs`.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+use tombolo_workload::prelude::*;
 
 /// Threads per CTA. Source: say which.
 const THREADS: u32 = 256;
 
-/// Parameters on the command line: each with allowed values, unit and the default's source.
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "elements",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "1048576",
-        about: "elements of each of two arrays of 4-byte floats, at scale 1",
-        source: "say which",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "10",
-        about: "launches",
-        source: "say which",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static TEMPLATE: Benchmark = Benchmark {
-    name: "template",
-    about: "what it computes, in a line for lists",
-    source: "whose program it is, and where its sizes come from",
-    parameters: &PARAMETERS,
-    // True if work does not follow footprint, so that a scaled run answers another question.
-    nonlinear: false,
-    // True if no address and no branch depends on data.
-    data_independent: true,
-    lay_out,
-};
-
-struct Arrays {
-    input: Array<f32>,
-    output: Array<f32>,
-    iterations: u64,
-}
-
-/// Adds the arrays; arrays that follow a run's scale are marked.
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let elements = request.scale.of(request.values.count("elements"));
-    let mut array = |name| memory.array(name, elements, Scaling::Scales);
-    let iterations = request.values.count("iterations");
-    Ok(Box::new(Arrays { input: array("input"), output: array("output"), iterations }))
+program! {
+    /// what it computes, in a line for lists
+    pub(crate) static TEMPLATE = "template", "whose program it is, and where its sizes come from";
+    // `nonlinear`: work does not follow footprint. `data_independent`: no address and no branch depends on data.
+    properties: data_independent;
+    // Parameters on the command line: each with a help text, allowed values, and a default and its source.
+    parameters {
+        /// elements of each of two arrays of 4-byte floats, at scale 1
+        elements: count(1..=1 << 30) = 1_048_576, "say which";
+        /// launches
+        iterations: count(1..=100_000) = 10, "say which";
+    }
+    // Sizes from parameters.
+    lay_out(_, request, memory) {
+        let elements = request.scale.of(elements);
+    }
+    // Arrays that follow a run's scale, and values that kernels need.
+    struct Arrays {
+        input, output: Array<f32>[elements],
+        iterations: u64,
+    }
 }
 
 /// The kernel from a CTA's point of view: a thread per element.

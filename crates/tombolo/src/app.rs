@@ -86,21 +86,11 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use program::{Instance, Memory, Request, WorkloadError};
-
-    fn nothing(_: &'static str, _: &mut Request, _: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        unreachable!("it is listed alone")
+    program::program! {
+        /// nothing
+        static OWN = "own-of-a-test", "assumed";
+        lay_out: |_, _, _| unreachable!("it is listed alone");
     }
-
-    static OWN: program::Benchmark = program::Benchmark {
-        name: "own-of-a-test",
-        about: "nothing",
-        source: "assumed",
-        parameters: &[],
-        nonlinear: false,
-        data_independent: true,
-        lay_out: nothing,
-    };
 
     fn failure(app: App) -> Option<String> {
         app.failure.map(|failure| failure.to_string())

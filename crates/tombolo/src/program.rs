@@ -5,33 +5,23 @@
 //! branches over its lanes; [`Host`] copies arrays and launches kernels. A reference in [`Instance::verify`] checks the
 //! result before anything is simulated.
 //!
-//! A kernel that scales an array, with everything around it:
+//! [`program!`] declares a program: name, parameters and arrays. A kernel that doubles an array, with everything around
+//! it:
 //! ```
 //! use tombolo::program::*;
 //!
-//! static PARAMETERS: [Parameter; 1] = [Parameter {
-//!     name: "elements",
-//!     kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-//!     default: "65536",
-//!     about: "elements of an array of 4-byte floats, at scale 1",
-//!     source: "assumed",
-//! }];
-//!
-//! static DOUBLE: Benchmark = Benchmark {
-//!     name: "double",
-//!     about: "doubles an array",
-//!     source: "assumed",
-//!     parameters: &PARAMETERS,
-//!     nonlinear: false,
-//!     data_independent: true,
-//!     lay_out: |_, request, memory| {
-//!         let elements = request.scale.of(request.values.count("elements"));
-//!         Ok(Box::new(Double { x: memory.array("x", elements, Scaling::Scales) }))
-//!     },
-//! };
-//!
-//! struct Double {
-//!     x: Array<f32>,
+//! program! {
+//!     /// doubles an array
+//!     static DOUBLE = "double", "assumed";
+//!     properties: data_independent;
+//!     parameters {
+//!         /// elements of an array of 4-byte floats, at scale 1
+//!         elements: count(1..=1 << 30) = 65_536, "assumed";
+//!     }
+//!     lay_out(_, request, memory) {}
+//!     struct Double {
+//!         x: Array<f32>[request.scale.of(elements)],
+//!     }
 //! }
 //!
 //! impl Instance for Double {
@@ -66,7 +56,5 @@
 //! ```
 
 pub use tombolo_programs::{REGISTERED, find, register, suite};
-pub use tombolo_workload::bench::{Benchmark, Instance, LayOut, Request, Workload, WorkloadError, compare, require};
-pub use tombolo_workload::parameter::{Parameter, ParameterKind};
-pub use tombolo_workload::record::{Host, RecordError};
-pub use tombolo_workload::simt::*;
+pub use tombolo_workload::bench::{FieldValue, Properties};
+pub use tombolo_workload::prelude::*;

@@ -126,8 +126,6 @@ pub(crate) fn of_crate(name: &str, library: &str) -> Vec<CrateFile> {
     assert!(head < body, "imports come first");
     let program = TEMPLATE[body..].replace("pub(crate) static TEMPLATE", "pub(crate) static PROGRAM");
     let program = program.replace("\"template\"", &quoted(name));
-    let program =
-        program.replace("/// The workload's entry in the table.", "/// The program's entry in the command line.");
     let heading = format!("//! {name}: a line about the computed result.\n\nuse tombolo::program::*;\n\n");
     vec![("Cargo.toml", manifest), ("src/main.rs", main), ("src/program.rs", heading + &program)]
 }
@@ -204,7 +202,7 @@ mod tests {
         let [(_, manifest), (_, main), (_, program)] = &files[..] else { panic!("three files") };
         assert!(manifest.contains("name = \"my-study\"") && manifest.contains("path = \"../tombolo\""), "{manifest}");
         assert!(main.lines().count() <= 40 && main.contains("&program::PROGRAM"), "{main}");
-        assert!(program.contains("name: \"my-study\"") && program.contains("static PROGRAM"), "{program}");
+        assert!(program.contains("static PROGRAM = \"my-study\""), "{program}");
         assert!(!program.contains("crate::") && !program.to_lowercase().contains("template"), "{program}");
     }
 
@@ -212,9 +210,7 @@ mod tests {
     fn a_workload_has_its_own_name_everywhere() {
         let text = of_workload("my-kernel");
         assert!(!text.to_lowercase().contains("template"), "{text}");
-        for word in
-            ["name: \"my-kernel\"", "mod my_kernel;", "SUITE::my_kernel::MY_KERNEL", "static MY_KERNEL: Benchmark"]
-        {
+        for word in ["mod my_kernel;", "SUITE::my_kernel::MY_KERNEL", "static MY_KERNEL = \"my-kernel\""] {
             assert!(text.contains(word), "{word}");
         }
     }

@@ -6,9 +6,9 @@
 //!
 //! Not modelled: instruction fetch, registers beyond their count, divergent lanes that run apart.
 //!
-//! Read [`simt`] (the language), then [`bench`](mod@bench) (what a benchmark is; the crate of programs has those that
-//! ship), then [`record`] and [`encode`] (recording and byte form of the streams). [`trace`] reads programs recorded
-//! elsewhere.
+//! Read [`program!`] (a program as a whole), [`simt`] (the language), then [`bench`](mod@bench) (what a benchmark is;
+//! the crate of programs has those that ship), then [`record`] and [`encode`] (recording and byte form of the streams).
+//! [`trace`] reads programs recorded elsewhere.
 
 pub mod bench;
 mod chains;
@@ -16,6 +16,7 @@ pub mod encode;
 pub mod graph;
 pub mod noise;
 pub mod parameter;
+pub mod prelude;
 pub mod record;
 pub mod scale;
 pub mod simt;

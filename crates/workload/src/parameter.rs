@@ -2,6 +2,7 @@
 
 use crate::scale::Scale;
 use std::fmt;
+use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// The values accepted by a parameter.
@@ -49,8 +50,89 @@ pub struct Parameter {
     pub source: &'static str,
 }
 
-/// A parameter's default and its source, for parameters shared by several workloads.
-pub type SourcedDefault = (&'static str, &'static str);
+/// Constructors, called by [`parameters!`](crate::parameters). `about` describes the parameter, with its unit; `source`
+/// is that of the default.
+///
+/// # Panics
+/// If the default is not allowed. In a constant or a static this is an error of compilation.
+impl Parameter {
+    /// A whole number within `allowed`.
+    pub const fn count(
+        name: &'static str,
+        allowed: RangeInclusive<u64>,
+        default: &'static str,
+        about: &'static str,
+        source: &'static str,
+    ) -> Parameter {
+        let kind = ParameterKind::Count { low: *allowed.start(), high: *allowed.end() };
+        Parameter { name, kind, default, about, source }.checked()
+    }
+
+    /// A word out of a list.
+    pub const fn choice(
+        name: &'static str,
+        words: &'static [&'static str],
+        default: &'static str,
+        about: &'static str,
+        source: &'static str,
+    ) -> Parameter {
+        Parameter { name, kind: ParameterKind::Choice(words), default, about, source }.checked()
+    }
+
+    /// `yes` or `no`.
+    pub const fn flag(
+        name: &'static str,
+        default: &'static str,
+        about: &'static str,
+        source: &'static str,
+    ) -> Parameter {
+        Parameter { name, kind: ParameterKind::Flag, default, about, source }.checked()
+    }
+
+    /// The path of a file; none by default.
+    pub const fn file(name: &'static str, about: &'static str, source: &'static str) -> Parameter {
+        Parameter { name, kind: ParameterKind::File, default: "", about, source }
+    }
+
+    /// Returns the parameter if its default is allowed.
+    pub const fn checked(self) -> Parameter {
+        match self.kind {
+            ParameterKind::Count { low, high } => match u64::from_str_radix(self.default, 10) {
+                Ok(count) => assert!(low <= count && count <= high, "the default is outside the allowed range"),
+                Err(_) => panic!("the default is no whole number"),
+            },
+            ParameterKind::Choice(words) => assert!(has(words, self.default), "the default is none of the words"),
+            ParameterKind::Flag => assert!(has(&["yes", "no"], self.default), "the default of a flag is yes or no"),
+            ParameterKind::File => {}
+        }
+        self
+    }
+}
+
+/// True if `word` is one of `words`, also in a constant.
+const fn has(words: &[&str], word: &str) -> bool {
+    let mut place = 0;
+    while place < words.len() && !are_equal(words[place], word) {
+        place += 1;
+    }
+    place < words.len()
+}
+
+/// True if two texts are equal, also in a constant.
+const fn are_equal(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+/// The text of a doc comment, without the space after its slashes.
+#[doc(hidden)]
+pub const fn help_text(comment: &'static str) -> &'static str {
+    comment.trim_ascii_start()
+}
 
 /// A mismatch between the user's values and the workload's parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -118,6 +200,7 @@ impl fmt::Display for AdjustedParameter {
 /// A workload's parameters with their checked values.
 #[derive(Clone, Debug)]
 pub struct ParameterValues {
+    parameters: &'static [Parameter],
     values: Vec<(&'static str, String)>,
     /// Names of all parameters set by the user.
     given: Vec<&'static str>,
@@ -155,6 +238,7 @@ impl ParameterValues {
         let values = parameters.iter().map(value_of).collect::<Result<_, _>>()?;
         let is_given = |name: &&str| given.iter().any(|(key, _)| key == name);
         Ok(ParameterValues {
+            parameters,
             values,
             given: parameters.iter().map(|parameter| parameter.name).filter(is_given).collect(),
         })
@@ -169,6 +253,16 @@ impl ParameterValues {
     pub fn text(&self, name: &str) -> &str {
         let found = self.values.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no parameter `{name}` is declared"))
+    }
+
+    /// The word of a [`ParameterKind::Choice`] parameter. Panics if the workload declares no choice with this name.
+    pub fn choice(&self, name: &str) -> &'static str {
+        let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
+        let Some(Parameter { kind: ParameterKind::Choice(words), .. }) = parameter else {
+            panic!("parameter `{name}` is declared as no choice");
+        };
+        let chosen = self.text(name);
+        words.iter().find(|word| **word == chosen).expect("a checked value is one of the words")
     }
 
     /// True if a [`ParameterKind::Flag`] parameter is set.
@@ -212,17 +306,29 @@ fn check_value(kind: ParameterKind, value: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    static PARAMETERS: [Parameter; 3] = [
-        Parameter { name: "n", kind: ParameterKind::Count { low: 1, high: 9 }, default: "3", about: "", source: "" },
-        Parameter {
-            name: "scope",
-            kind: ParameterKind::Choice(&["gpu", "sys"]),
-            default: "gpu",
-            about: "",
-            source: "",
-        },
-        Parameter { name: "both", kind: ParameterKind::Flag, default: "no", about: "", source: "" },
+    static PARAMETERS: [Parameter; 3] = crate::parameters![
+        /// a number
+        n: count(1..=9) = 3, "";
+        /// a scope,
+        /// in a text of two lines
+        scope: choice("gpu", "sys") = "gpu", "";
+        /// both
+        both: flag = "no", "";
     ];
+
+    #[test]
+    fn a_declared_parameter_has_its_comment_for_a_help_text() {
+        let [n, scope, both] = &PARAMETERS;
+        assert_eq!((n.name, n.kind, n.default), ("n", ParameterKind::Count { low: 1, high: 9 }, "3"));
+        assert_eq!((scope.kind, both.kind), (ParameterKind::Choice(&["gpu", "sys"]), ParameterKind::Flag));
+        assert_eq!(scope.about, "a scope, in a text of two lines");
+    }
+
+    #[test]
+    #[should_panic(expected = "the default is none of the words")]
+    fn a_default_is_one_of_the_words() {
+        Parameter::choice("scope", &["gpu", "sys"], "cta", "", "");
+    }
 
     fn check(given: &[(&str, &str)]) -> Result<ParameterValues, String> {
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -232,7 +338,7 @@ mod tests {
     #[test]
     fn what_is_given_replaces_the_default() {
         let values = check(&[("n", "7")]).unwrap();
-        assert_eq!((values.count("n"), values.text("scope")), (7, "gpu"));
+        assert_eq!((values.count("n"), values.text("scope"), values.choice("scope")), (7, "gpu", "gpu"));
         assert!(values.is_given("n") && !values.is_given("scope"));
     }
 

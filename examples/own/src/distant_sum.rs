@@ -1,49 +1,27 @@
 //! Sums of elements at a distance: `y[i] = x[i] + x[(i + distance) % elements]`. The distance decides whose memory is read.
 
-use tombolo::program::{
-    Array, Benchmark, ComputeClass, Grid, Host, Instance, Memory, Parameter, ParameterKind, RecordError, Scaling,
-    compare,
-};
+use tombolo::program::*;
 
 /// Threads per CTA. Source: assumed.
 const THREADS: u32 = 256;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "elements",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "4194304",
-        about: "elements of each of two arrays of 4-byte floats, at scale 1",
-        source: "assumed",
-    },
-    Parameter {
-        name: "launches",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "4",
-        about: "launches, all alike",
-        source: "assumed",
-    },
-];
-
-/// The program's entry in the command line.
-pub(crate) static DISTANT_SUM: Benchmark = Benchmark {
-    name: "distant-sum",
-    about: "sums of elements half an array apart: every read of a second element is of another GPU",
-    source: "assumed",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out: |_, request, memory| {
-        let elements = request.scale.of(request.values.count("elements"));
-        let mut array = |name| memory.array(name, elements, Scaling::Scales);
-        Ok(Box::new(Arrays { x: array("x"), y: array("y"), launches: request.values.count("launches") }))
-    },
-};
-
-struct Arrays {
-    x: Array<f32>,
-    y: Array<f32>,
-    launches: u64,
+program! {
+    /// sums of elements half an array apart: every read of a second element is of another GPU
+    pub(crate) static DISTANT_SUM = "distant-sum", "assumed";
+    properties: data_independent;
+    parameters {
+        /// elements of each of two arrays of 4-byte floats, at scale 1
+        elements: count(1..=1 << 30) = 4_194_304, "assumed";
+        /// launches, all alike
+        launches: count(1..=1000) = 4, "assumed";
+    }
+    lay_out(_, request, memory) {
+        let elements = request.scale.of(elements);
+    }
+    struct Arrays {
+        x, y: Array<f32>[elements],
+        launches: u64,
+    }
 }
 
 /// Contents of `x` at an index.

@@ -3,13 +3,8 @@
 //! A thread draws a number for each option and derives stock price, strike price, time, interest and volatility from
 //! this number.
 
-use super::instruction_counts::InstructionCounts;
 use super::square_grid::{SquareGrid, fit_square};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads along a group's side: the sample doubles both sides in turn up to 256 threads.
 const SIDE: i32 = 16;
@@ -37,45 +32,25 @@ const WEIGHTS: [f64; 5] = [0.319_381_53, -0.356_563_782, 1.781_477_937, -1.821_2
 /// Slope in the formula for t. Source: Abramowitz and Stegun, 26.2.17.
 const SLOPE: f64 = 0.231_641_9;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "samples",
-    kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-    default: "2097152",
-    about: "options, 4-byte floats, before rounding, at scale 1; scales",
-    source: "UMH, Table I: 2097152, of which the sample makes 1048576",
-}];
-
-/// The workload's entry in the table.
-pub(crate) static BLACKSCHOLES: Benchmark = Benchmark {
-    name: "blackscholes",
-    about: "prices of options, four a thread: one array read, two written, each once",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), BlackScholes; UMH, Table I",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct EuropeanOptions {
-    draws: Array<f32>,
-    call: Array<f32>,
-    put: Array<f32>,
-    grid: SquareGrid,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let width = fit_square(request, "samples", SIDE as u64);
-    let options = VECTOR * width * width;
-    check_indices(name, options, "options")?;
-    let mut array = |name| memory.array(name, options, Scaling::Scales);
-    Ok(Box::new(EuropeanOptions {
-        draws: array("draws"),
-        call: array("call"),
-        put: array("put"),
-        grid: SquareGrid { width: width as i32, side: SIDE },
-        seed: request.seed,
-    }))
+program! {
+    /// prices of options, four a thread: one array read, two written, each once
+    pub(crate) static BLACKSCHOLES = "blackscholes",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), BlackScholes; UMH, Table I";
+    properties: data_independent;
+    parameters {
+        /// options, 4-byte floats, before rounding, at scale 1; scales
+        samples: count(1..=1 << 30) = 2_097_152, "UMH, Table I: 2097152, of which the sample makes 1048576";
+    }
+    lay_out(name, request, memory) {
+        let width = fit_square(request, "samples", SIDE as u64);
+        let options = VECTOR * width * width;
+        check_indices(name, options, "options")?;
+    }
+    struct EuropeanOptions {
+        draws, call, put: Array<f32>[options],
+        grid: SquareGrid = SquareGrid { width: width as i32, side: SIDE },
+        seed: u64 = request.seed,
+    }
 }
 
 /// Call and put prices in single precision.

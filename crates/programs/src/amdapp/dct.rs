@@ -4,16 +4,10 @@
 //! block's column is therefore multiplied by the square of the cosine matrix, and its rows are not transformed. The
 //! sample's reference agrees.
 
-use super::instruction_counts::InstructionCounts;
 use super::square_grid::SquareGrid;
+use crate::prelude::*;
 use crate::reference::compare;
 use std::f64::consts::PI;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
 /// Side length for a block, and for a group.
 const SIDE: i32 = 8;
@@ -29,59 +23,34 @@ const STORE: InstructionCounts = InstructionCounts { fp32: 1, int: 4, other: 0, 
 /// Work before the second product.
 const SECOND: InstructionCounts = InstructionCounts { fp32: 1, int: 3, other: 0, special: 0 };
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "1024",
-        about: "columns of the matrices of 4-byte floats, at scale 1; scale by the root, to whole blocks of 8",
-        source: "UMH, Table I: 1024 x 1024",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "1024",
-        about: "rows of the matrices, at scale 1; scale by the root, to whole blocks of 8",
-        source: "UMH, Table I: 1024 x 1024",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static DCT: Benchmark = Benchmark {
-    name: "dct",
-    about: "cosine transforms of blocks of 8 x 8, one a group of 64 threads: each block read again for every term",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), DCT; UMH, Table I",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct ImageBlocks {
-    /// `[row][column]`.
-    input: Array<f32>,
-    /// `[row][column]`.
-    output: Array<f32>,
-    /// Cosines: `[sample][frequency]`.
-    table: Array<f32>,
-    grid: SquareGrid,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let mut side = |name| {
-        let wanted = request.scale.side_of(request.values.count(name));
-        request.fit_multiple(name, wanted, SIDE as u64)
-    };
-    let (columns, rows) = (side("columns"), side("rows"));
-    check_indices(name, columns * rows, "elements")?;
-    Ok(Box::new(ImageBlocks {
-        input: memory.array("input", columns * rows, Scaling::Scales),
-        output: memory.array("output", columns * rows, Scaling::Scales),
-        table: memory.array("cosines", BLOCK as u64, Scaling::Fixed),
-        grid: SquareGrid { width: columns as i32, side: SIDE },
-        seed: request.seed,
-    }))
+program! {
+    /// cosine transforms of blocks of 8 x 8, one a group of 64 threads: each block read again for every term
+    pub(crate) static DCT = "dct", "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), DCT; UMH, Table I";
+    properties: data_independent;
+    parameters {
+        /// columns of the matrices of 4-byte floats, at scale 1; scale by the root, to whole blocks of 8
+        columns: count(1..=1 << 16) = 1024, "UMH, Table I: 1024 x 1024";
+        /// rows of the matrices, at scale 1; scale by the root, to whole blocks of 8
+        rows: count(1..=1 << 16) = 1024, "UMH, Table I: 1024 x 1024";
+    }
+    lay_out(name, request, memory) {
+        let mut side = |name| {
+            let wanted = request.scale.side_of(request.values.count(name));
+            request.fit_multiple(name, wanted, SIDE as u64)
+        };
+        let (columns, rows) = (side("columns"), side("rows"));
+        check_indices(name, columns * rows, "elements")?;
+    }
+    struct ImageBlocks {
+        /// `[row][column]`.
+        input: Array<f32>[columns * rows],
+        /// `[row][column]`.
+        output: Array<f32>[columns * rows],
+        /// Cosines: `[sample][frequency]`.
+        table: Array<f32>["cosines"; BLOCK as u64, fixed],
+        grid: SquareGrid = SquareGrid { width: columns as i32, side: SIDE },
+        seed: u64 = request.seed,
+    }
 }
 
 /// The weight of a sample in a frequency.

@@ -8,13 +8,8 @@
 //! A level has no barrier between loads and stores, therefore wavefronts race. If wavefronts run in index order, as in
 //! this recording, the result equals the sample's reference.
 
-use super::instruction_counts::InstructionCounts;
+use crate::prelude::*;
 use std::f32::consts::SQRT_2;
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
 /// Maximum level count per launch: the binary logarithm of a group's 256 threads, plus one.
 const LEVELS: u32 = 9;
@@ -36,42 +31,30 @@ const HALVE: (ComputeClass, u16) = (ComputeClass::Fp32, 4);
 /// Work before the average is stored.
 const AVERAGE: InstructionCounts = InstructionCounts { fp32: 2, int: 0, other: 0, special: 0 };
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "length",
-    kind: ParameterKind::Count { low: 2, high: LONGEST },
-    default: "2097152",
-    about: "elements of the signal, 4-byte floats, at scale 1; scales, to a power of two up to 8388608",
-    source: "UMH, Table I: 2097152",
-}];
-
-/// The workload's entry in the table. The launch count grows with the footprint's logarithm.
-pub(crate) static DWTHAAR1D: Benchmark = Benchmark {
-    name: "dwthaar1d",
-    about: "Haar wavelets of a signal, nine levels a launch; the host copies averages between launches",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), DwtHaar1D; UMH, Table I",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-#[derive(Clone, Copy)]
-struct Wavelets {
-    input: Array<f32>,
-    /// An array with the signal's length: an average, then details of all levels from the last to the first.
-    coefficients: Array<f32>,
-    /// An average per group; the array has the signal's length, as in the sample.
-    averages: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("length"));
-    let fitted = wanted.clamp(2, LONGEST).next_power_of_two();
-    let length = request.fit("length", wanted, fitted, &format!("powers of two from 2 to {LONGEST}"));
-    let mut array = |name| memory.array(name, length, Scaling::Scales);
-    let [input, coefficients, averages] = ["input", "coefficients", "averages"].map(&mut array);
-    Ok(Box::new(Wavelets { input, coefficients, averages, seed: request.seed }))
+program! {
+    // The launch count grows with the footprint's logarithm.
+    /// Haar wavelets of a signal, nine levels a launch; the host copies averages between launches
+    pub(crate) static DWTHAAR1D = "dwthaar1d",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), DwtHaar1D; UMH, Table I";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// elements of the signal, 4-byte floats, at scale 1; scales, to a power of two up to 8388608
+        length: count(2..=LONGEST) = 2_097_152, "UMH, Table I: 2097152";
+    }
+    lay_out(_, request, memory) {
+        let wanted = request.scale.of(length);
+        let fitted = wanted.clamp(2, LONGEST).next_power_of_two();
+        let length = request.fit("length", wanted, fitted, &format!("powers of two from 2 to {LONGEST}"));
+    }
+    #[derive(Clone, Copy)]
+    struct Wavelets {
+        input: Array<f32>[length],
+        /// An array with the signal's length: an average, then details of all levels from the last to the first.
+        coefficients: Array<f32>[length],
+        /// An average per group; the array has the signal's length, as in the sample.
+        averages: Array<f32>[length],
+        seed: u64 = request.seed,
+    }
 }
 
 /// Parameters of a launch.

@@ -6,52 +6,36 @@
 //! reloads values after each store. Arithmetic and loads are counted from the Southern Islands binary shipped with the
 //! sample.
 
-use crate::reference::{equal, floyd_warshall_pass};
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
+use crate::reference::floyd_warshall_pass;
 
 /// Maximum number of nodes. Source: FloydWarshall.cpp, setup.
 const MOST: u64 = 512;
 /// Length of the longest edge. Source: FloydWarshall.hpp (`MAXDISTANCE`).
 const LONGEST: u64 = 200;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "nodes",
-    kind: ParameterKind::Count { low: 1, high: MOST },
-    default: "256",
-    about: "nodes, at scale 1; scales by the root, to a power of two up to 512",
-    source: "UMH, Table I (FW); powers of two: FloydWarshall.cpp, setup",
-}];
-
-/// The workload's entry in the table. The launch count grows with the footprint's square root.
-pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
-    name: "amdapp-floydwarshall",
-    about: "all shortest paths: a launch a node, a CTA a row, every distance stored by every launch",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), FloydWarshall; UMH, Table I (FW)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct AllPairsPaths {
-    distance: Array<u32>,
-    path: Array<u32>,
-    nodes: i32,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.side_of(request.values.count("nodes"));
-    let taken = wanted.next_power_of_two().min(MOST);
-    let nodes = request.fit("nodes", wanted, taken, &format!("powers of two up to {MOST}"));
-    let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
-    let (distance, path) = (matrix("distance"), matrix("path"));
-    Ok(Box::new(AllPairsPaths { distance, path, nodes: nodes as i32, seed: request.seed }))
+program! {
+    // The launch count grows with the footprint's square root.
+    /// all shortest paths: a launch a node, a CTA a row, every distance stored by every launch
+    pub(crate) static FLOYDWARSHALL = "amdapp-floydwarshall",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), FloydWarshall; UMH, Table I (FW)";
+    properties: nonlinear;
+    parameters {
+        /// nodes, at scale 1; scales by the root, to a power of two up to 512
+        nodes: count(1..=MOST) = 256, "UMH, Table I (FW); powers of two: FloydWarshall.cpp, setup";
+    }
+    lay_out(_, request, memory) {
+        let wanted = request.scale.side_of(nodes);
+        let taken = wanted.next_power_of_two().min(MOST);
+        let nodes = request.fit("nodes", wanted, taken, &format!("powers of two up to {MOST}"));
+        let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
+        let (distance, path) = (matrix("distance"), matrix("path"));
+    }
+    struct AllPairsPaths {
+        distance, path: Array<u32>,
+        nodes: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 impl AllPairsPaths {

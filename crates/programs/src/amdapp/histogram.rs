@@ -3,15 +3,8 @@
 //! A group processes 32768 values, with neighbouring threads on neighbouring values, adds its threads' bins, and stores
 //! the sums. The host adds all groups' sums.
 
-use super::instruction_counts::InstructionCounts;
-use crate::reference::equal;
+use crate::prelude::*;
 use std::collections::VecDeque;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
 /// Number of bins, and number of values per thread (`BIN_SIZE`).
 const BINS: i32 = 256;
@@ -48,53 +41,30 @@ const STORE: [InstructionCounts; 2] = [
     InstructionCounts { fp32: 0, int: 1, other: 0, special: 0 },
 ];
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "2048",
-        about: "columns of the matrix of 4-byte words; whole multiples of 256, rounded down",
-        source: "UMH, Table I: 2048 x 2048",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "2048",
-        about: "rows of the matrix, at scale 1; scale, to whole multiples of 128, rounded down",
-        source: "UMH, Table I: 2048 x 2048",
-    },
-];
-
-/// The workload's entry in the table. Bins affect only bank conflicts, and no address.
-pub(crate) static HISTOGRAM: Benchmark = Benchmark {
-    name: "histogram",
-    about: "counts of 256 values: an array read once, little written, the last sums on the host",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), Histogram; UMH, Table I",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
-
-struct Histogram {
-    data: Array<u32>,
-    /// `[group][bin]`.
-    counts: Array<u32>,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let columns = request.values.count("columns");
-    let columns = fit_down(request, "columns", columns, BINS as u64);
-    let rows = request.scale.of(request.values.count("rows"));
-    let rows = fit_down(request, "rows", rows, u64::from(THREADS));
-    let values = columns * rows;
-    check_indices(name, values, "values")?;
-    Ok(Box::new(Histogram {
-        data: memory.array("data", values, Scaling::Scales),
-        counts: memory.array("counts", values / VALUES * BINS as u64, Scaling::Scales),
-        seed: request.seed,
-    }))
+program! {
+    // Bins affect only bank conflicts, and no address.
+    /// counts of 256 values: an array read once, little written, the last sums on the host
+    pub(crate) static HISTOGRAM = "histogram",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), Histogram; UMH, Table I";
+    parameters {
+        /// columns of the matrix of 4-byte words; whole multiples of 256, rounded down
+        columns: count(1..=1 << 16) = 2048, "UMH, Table I: 2048 x 2048";
+        /// rows of the matrix, at scale 1; scale, to whole multiples of 128, rounded down
+        rows: count(1..=1 << 16) = 2048, "UMH, Table I: 2048 x 2048";
+    }
+    lay_out(name, request, memory) {
+        let columns = fit_down(request, "columns", columns, BINS as u64);
+        let rows = request.scale.of(rows);
+        let rows = fit_down(request, "rows", rows, u64::from(THREADS));
+        let values = columns * rows;
+        check_indices(name, values, "values")?;
+    }
+    struct Histogram {
+        data: Array<u32>[values],
+        /// `[group][bin]`.
+        counts: Array<u32>[values / VALUES * BINS as u64],
+        seed: u64 = request.seed,
+    }
 }
 
 /// Rounds a side of the matrix like the sample: down to a multiple, but never to zero.

@@ -1,10 +1,11 @@
 //! Tests for the samples at the sizes of UMH's Table I: bytes read and written, groups launched, and host accesses.
 
 use crate::find;
+use crate::prelude::*;
 use rustc_hash::FxHashSet;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
-use tombolo_workload::bench::{Mode, Request, record};
+use tombolo_workload::bench::{Mode, record};
 use tombolo_workload::record::{RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
 

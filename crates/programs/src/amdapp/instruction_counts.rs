@@ -1,6 +1,6 @@
 //! Arithmetic in the stretches of a kernel, counted from the kernel's binary for Southern Islands.
 
-use tombolo_workload::simt::{ComputeClass, Value, Warp};
+use crate::prelude::*;
 
 /// Vector instructions in a stretch of a kernel, counted by instruction class. Scalar instructions run in a separate
 /// unit and do not count.
@@ -9,16 +9,16 @@ use tombolo_workload::simt::{ComputeClass, Value, Warp};
 /// decoded with AMD's Southern Islands instruction set manual. Moves and conversions are in class `Fp32`, comparisons
 /// in `Other`.
 #[derive(Clone, Copy, Default)]
-pub(super) struct InstructionCounts {
-    pub(super) fp32: u16,
-    pub(super) int: u16,
-    pub(super) other: u16,
-    pub(super) special: u16,
+pub(crate) struct InstructionCounts {
+    pub(crate) fp32: u16,
+    pub(crate) int: u16,
+    pub(crate) other: u16,
+    pub(crate) special: u16,
 }
 
 impl InstructionCounts {
     /// Records the instructions after the loads on which `value` depends; returns `value` without any pending loads.
-    pub(super) fn on<V: Value>(self, warp: &mut Warp<'_>, value: V) -> V {
+    pub(crate) fn on<V: Value>(self, warp: &mut Warp<'_>, value: V) -> V {
         let value = warp.compute(ComputeClass::Int, self.int, value);
         warp.compute(ComputeClass::Fp32, self.fp32, ());
         warp.compute(ComputeClass::Other, self.other, ());
@@ -27,7 +27,7 @@ impl InstructionCounts {
     }
 
     /// Records the instructions without waiting for a load.
-    pub(super) fn alone(self, warp: &mut Warp<'_>) {
+    pub(crate) fn alone(self, warp: &mut Warp<'_>) {
         self.on(warp, ());
     }
 }

@@ -2,14 +2,14 @@
 //! sources.
 
 use crate::find;
+use crate::prelude::*;
 use crate::small::small;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program};
-use tombolo_workload::bench::{Mode, Request, Workload, footprint, record};
-use tombolo_workload::record::{Host, RecordOptions};
+use tombolo_workload::bench::{Mode, footprint, record};
+use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
-use tombolo_workload::simt::{Backing, Memory};
 
 /// Expected values for a program: bytes in read-only arrays, bytes in written arrays, and all launches in order, each
 /// as `times x kernel, CTAs x threads`.

@@ -7,12 +7,8 @@
 //! Southern Islands binary shipped with the sample: it moves a vector with a single memory instruction, but word by
 //! word in the scratchpad.
 
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError, Trips};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
 /// Side length of a CTA. Source: MatrixMultiplication.hpp (`blockSize`).
 const SIDE: i32 = 8;
@@ -23,54 +19,34 @@ const TILE: i32 = SIDE * VECTOR as i32;
 /// Registers per thread with and without the scratchpad. Source: the sample's Southern Islands binary.
 const REGISTERS: [u32; 2] = [79, 69];
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "1024",
-        about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 32",
-        source: "UMH, Table I (MM): 1024x1024x1024; tiles: MatrixMultiplication.cpp, setup",
-    },
-    Parameter {
-        name: "scratchpad",
-        kind: ParameterKind::Flag,
-        default: "yes",
-        about: "whether tiles of A are staged in the scratchpad",
-        source: "MatrixMultiplication.cpp, setupCL: where the device has one",
-    },
-];
-
-/// The workload's entry in the table. The work grows faster than the footprint.
-pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
-    name: "amdapp-matrixmultiplication",
-    about: "matrix product: tiles of one factor in the scratchpad, columns of the other from memory",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MatrixMultiplication; UMH, Table I (MM)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    // The work grows faster than the footprint.
+    /// matrix product: tiles of one factor in the scratchpad, columns of the other from memory
+    pub(crate) static MATRIXMULTIPLICATION = "amdapp-matrixmultiplication",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MatrixMultiplication; UMH, Table I (MM)";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 32
+        side: count(1..=1 << 14) = 1024, "UMH, Table I (MM): 1024x1024x1024; tiles: MatrixMultiplication.cpp, setup";
+        /// whether tiles of A are staged in the scratchpad
+        scratchpad: flag = "yes", "MatrixMultiplication.cpp, setupCL: where the device has one";
+    }
+    lay_out(name, request, memory) {
+        let side = request.fit_multiple("side", request.scale.side_of(side), TILE as u64);
+        check_indices(name, side * side, "elements")?;
+        let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
+        let [a, b, c] = ["a", "b", "c"].map(&mut matrix);
+    }
+    struct MatrixProduct {
+        a, b, c: Array<f32>,
+        side: i32,
+        scratchpad: bool,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Vectors from four rows: `[row][column]`.
 type RowVectors = [[Lanes<f32>; VECTOR]; VECTOR];
-
-struct MatrixProduct {
-    a: Array<f32>,
-    b: Array<f32>,
-    c: Array<f32>,
-    side: i32,
-    scratchpad: bool,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), TILE as u64);
-    check_indices(name, side * side, "elements")?;
-    let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
-    let [a, b, c] = ["a", "b", "c"].map(&mut matrix);
-    let scratchpad = request.values.flag("scratchpad");
-    Ok(Box::new(MatrixProduct { a, b, c, side: side as i32, scratchpad, seed: request.seed }))
-}
 
 /// A thread's column and row in its CTA.
 fn place(warp: &Warp<'_>) -> (Lanes<i32>, Lanes<i32>) {

@@ -3,13 +3,8 @@
 //!
 //! The scratchpad therefore transposes nothing: threads load along rows and store along columns.
 
-use super::instruction_counts::InstructionCounts;
 use super::square_grid::SquareGrid;
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Cta, Grid, Memory, Scaling, Shared};
+use crate::prelude::*;
 
 /// Side length for a tile, and for a group (`blockSize`).
 const SIDE: i32 = 16;
@@ -25,40 +20,28 @@ const FETCH: InstructionCounts = InstructionCounts { fp32: 0, int: 1, other: 0, 
 /// Work before the store.
 const STORE: InstructionCounts = InstructionCounts { fp32: 0, int: 5, other: 0, special: 0 };
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "side",
-    kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-    default: "1024",
-    about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 16",
-    source: "UMH, Table I: 1024 x 1024",
-}];
-
-/// The workload's entry in the table.
-pub(crate) static MATRIXTRANSPOSE: Benchmark = Benchmark {
-    name: "amdapp-matrixtranspose",
-    about: "transposes a matrix in tiles of 16 x 16: loads along rows, stores a column apart",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MatrixTranspose; UMH, Table I",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct MatrixTranspose {
-    /// `[row][column]`.
-    input: Array<f32>,
-    /// `[column][row]`.
-    output: Array<f32>,
-    grid: SquareGrid,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), SIDE as u64);
-    check_indices(name, side * side, "elements")?;
-    let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
-    let grid = SquareGrid { width: side as i32, side: SIDE };
-    Ok(Box::new(MatrixTranspose { input: matrix("input"), output: matrix("output"), grid, seed: request.seed }))
+program! {
+    /// transposes a matrix in tiles of 16 x 16: loads along rows, stores a column apart
+    pub(crate) static MATRIXTRANSPOSE = "amdapp-matrixtranspose",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MatrixTranspose; UMH, Table I";
+    properties: data_independent;
+    parameters {
+        /// side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 16
+        side: count(1..=1 << 16) = 1024, "UMH, Table I: 1024 x 1024";
+    }
+    lay_out(name, request, memory) {
+        let side = request.fit_multiple("side", request.scale.side_of(side), SIDE as u64);
+        check_indices(name, side * side, "elements")?;
+        let grid = SquareGrid { width: side as i32, side: SIDE };
+    }
+    struct MatrixTranspose {
+        /// `[row][column]`.
+        input: Array<f32>[side * side],
+        /// `[column][row]`.
+        output: Array<f32>[side * side],
+        grid: SquareGrid,
+        seed: u64 = request.seed,
+    }
 }
 
 impl MatrixTranspose {

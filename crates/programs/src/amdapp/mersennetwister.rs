@@ -4,14 +4,9 @@
 //! A thread computes four further vectors of state from its seeds, draws `factor` vectors, and turns two neighbours at
 //! a time into Gaussian numbers (Box and Muller). As in the sample, pairs overlap: the last vectors drawn are not used.
 
-use super::instruction_counts::InstructionCounts;
 use super::square_grid::{SquareGrid, fit_square};
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
 /// Threads along a group's side: the sample doubles both sides in turn up to 256 threads.
 const SIDE: i32 = 16;
@@ -44,55 +39,31 @@ const FIRST: InstructionCounts = InstructionCounts { fp32: 405, int: 121, other:
 /// Work from the first store to the pair's second store.
 const SECOND: InstructionCounts = InstructionCounts { fp32: 240, int: 30, other: 20, special: 0 };
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "randoms",
-        kind: ParameterKind::Count { low: 1, high: 1 << 28 },
-        default: "131072",
-        about: "seeds, 4-byte words, before rounding, at scale 1; scales",
-        source: "UMH, Table I: 131072 x 4, the first, of which the sample makes 262144",
-    },
-    Parameter {
-        name: "factor",
-        kind: ParameterKind::Choice(&["2", "4", "6", "8"]),
-        default: "4",
-        about: "numbers made of each seed",
-        source: "UMH, Table I: 131072 x 4, the second",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static MERSENNETWISTER: Benchmark = Benchmark {
-    name: "mersennetwister",
-    about: "Gaussian numbers from seeds: a vector read and `factor` vectors written by each thread, side by side",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MersenneTwister; UMH, Table I",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Twister {
-    /// `[thread][word]`.
-    seeds: Array<u32>,
-    /// `[thread][number][word]`.
-    numbers: Array<f32>,
-    factor: usize,
-    grid: SquareGrid,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let width = fit_square(request, "randoms", SIDE as u64);
-    let (seeds, factor) = (VECTOR as u64 * width * width, request.values.count("factor"));
-    check_indices(name, seeds * factor, "numbers")?;
-    Ok(Box::new(Twister {
-        seeds: memory.array("seeds", seeds, Scaling::Scales),
-        numbers: memory.array("numbers", seeds * factor, Scaling::Scales),
-        factor: factor as usize,
-        grid: SquareGrid { width: width as i32, side: SIDE },
-        seed: request.seed,
-    }))
+program! {
+    /// Gaussian numbers from seeds: a vector read and `factor` vectors written by each thread, side by side
+    pub(crate) static MERSENNETWISTER = "mersennetwister",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), MersenneTwister; UMH, Table I";
+    properties: data_independent;
+    parameters {
+        /// seeds, 4-byte words, before rounding, at scale 1; scales
+        randoms: count(1..=1 << 28) = 131_072, "UMH, Table I: 131072 x 4, the first, of which the sample makes 262144";
+        /// numbers made of each seed
+        factor: one_of(2, 4, 6, 8) = 4, "UMH, Table I: 131072 x 4, the second";
+    }
+    lay_out(name, request, memory) {
+        let width = fit_square(request, "randoms", SIDE as u64);
+        let seeds = VECTOR as u64 * width * width;
+        check_indices(name, seeds * factor, "numbers")?;
+    }
+    struct Twister {
+        /// `[thread][word]`.
+        seeds: Array<u32>[seeds],
+        /// `[thread][number][word]`.
+        numbers: Array<f32>[seeds * factor],
+        factor: usize,
+        grid: SquareGrid = SquareGrid { width: width as i32, side: SIDE },
+        seed: u64 = request.seed,
+    }
 }
 
 type Words = [u32; VECTOR];

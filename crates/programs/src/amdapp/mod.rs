@@ -9,7 +9,7 @@ pub(super) mod floydwarshall;
 pub(super) mod histogram;
 #[cfg(test)]
 mod identities;
-mod instruction_counts;
+pub(crate) mod instruction_counts;
 #[cfg(test)]
 mod launches;
 pub(super) mod matrixmultiplication;

@@ -8,14 +8,8 @@
 //!
 //! Arithmetic and the depth of early loads are counted from the Southern Islands binary shipped with the sample.
 
-use crate::reference::equal;
+use crate::prelude::*;
 use std::collections::VecDeque;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
 /// Threads per CTA. Source: RadixSort.hpp (`GROUP_SIZE`).
 const THREADS: i32 = 64;
@@ -30,43 +24,31 @@ const AHEAD_ELEMENTS: i32 = 13;
 /// Loads in flight while counters are copied. Source: the sample's Southern Islands binary.
 const AHEAD_COUNTERS: i32 = 16;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "elements",
-    kind: ParameterKind::Count { low: 1, high: 1 << 28 },
-    default: "2097152",
-    about: "elements, 4-byte integers, at scale 1; scales, to a power of two from 16384",
-    source: "UMH, Table I (RS); powers of two: RadixSort.cpp, setupRadixSort",
-}];
-
-/// The workload's entry in the table.
-pub(crate) static RADIXSORT: Benchmark = Benchmark {
-    name: "radixsort",
-    about: "radix sort: histograms of strided elements, prefix sums on the host, scattered stores, four times",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), RadixSort; UMH, Table I (RS)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
-
-struct RadixSort {
-    unsorted: Array<u32>,
-    /// `[thread][digit]`: occurrence count for each digit per thread.
-    buckets: Array<u32>,
-    /// `[thread][digit]`: destination of the digit's first element.
-    scanned: Array<u32>,
-    sorted: Array<u32>,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("elements"));
-    let rule = format!("powers of two from {SHARE}");
-    let elements = request.fit("elements", wanted, wanted.max(SHARE).next_power_of_two(), &rule);
-    check_indices(name, elements, "elements")?;
-    let mut array = |name| memory.array(name, elements, Scaling::Scales);
-    let [unsorted, buckets, scanned, sorted] = ["unsorted", "buckets", "scanned", "sorted"].map(&mut array);
-    Ok(Box::new(RadixSort { unsorted, buckets, scanned, sorted, seed: request.seed }))
+program! {
+    /// radix sort: histograms of strided elements, prefix sums on the host, scattered stores, four times
+    pub(crate) static RADIXSORT = "radixsort",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), RadixSort; UMH, Table I (RS)";
+    parameters {
+        /// elements, 4-byte integers, at scale 1; scales, to a power of two from 16384
+        elements: count(1..=1 << 28) = 2_097_152, "UMH, Table I (RS); powers of two: RadixSort.cpp, setupRadixSort";
+    }
+    lay_out(name, request, memory) {
+        let wanted = request.scale.of(elements);
+        let rule = format!("powers of two from {SHARE}");
+        let elements = request.fit("elements", wanted, wanted.max(SHARE).next_power_of_two(), &rule);
+        check_indices(name, elements, "elements")?;
+        let mut array = |name| memory.array(name, elements, Scaling::Scales);
+        let [unsorted, buckets, scanned, sorted] = ["unsorted", "buckets", "scanned", "sorted"].map(&mut array);
+    }
+    struct RadixSort {
+        unsorted: Array<u32>,
+        /// `[thread][digit]`: occurrence count for each digit per thread.
+        buckets: Array<u32>,
+        /// `[thread][digit]`: destination of the digit's first element.
+        scanned: Array<u32>,
+        sorted: Array<u32>,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Each thread's elements in sequence, loaded ahead of use.

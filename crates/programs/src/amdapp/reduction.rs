@@ -5,14 +5,8 @@
 //! Islands binary shipped with the sample: it moves a vector with a single memory instruction, but word by word in the
 //! scratchpad.
 
-use crate::reference::equal;
+use crate::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
 /// Threads per CTA. Source: Reduction.hpp (`GROUP_SIZE`).
 const THREADS: i32 = 256;
@@ -23,45 +17,29 @@ const SHARE: u64 = THREADS as u64 * VECTOR as u64;
 /// Exclusive upper bound of inputs. Source: Reduction.cpp, setupReduction: 0 to 5.
 const BOUND: u64 = 6;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "elements",
-    kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-    default: "2097152",
-    about: "elements, 4-byte integers, at scale 1; scales, to whole multiples of 1024",
-    source: "UMH, Table I (RD); multiples: Reduction.cpp, setupReduction",
-}];
-
-/// The workload's entry in the table.
-pub(crate) static REDUCTION: Benchmark = Benchmark {
-    name: "reduction",
-    about: "sum of integers: a tree in each CTA's scratchpad, the rest on the host",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), Reduction; UMH, Table I (RD)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Sum {
-    input: Array<u32>,
-    /// A vector per CTA.
-    sums: Array<u32>,
-    /// The host's final sum.
-    total: AtomicU32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("elements"));
-    let rule = format!("whole multiples of {SHARE}, rounded down, at least one");
-    let elements = request.fit("elements", wanted, (wanted / SHARE).max(1) * SHARE, &rule);
-    check_indices(name, elements, "elements")?;
-    Ok(Box::new(Sum {
-        input: memory.array("input", elements, Scaling::Scales),
-        sums: memory.array("sums", elements / SHARE * VECTOR as u64, Scaling::Scales),
-        total: AtomicU32::new(0),
-        seed: request.seed,
-    }))
+program! {
+    /// sum of integers: a tree in each CTA's scratchpad, the rest on the host
+    pub(crate) static REDUCTION = "reduction",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), Reduction; UMH, Table I (RD)";
+    properties: data_independent;
+    parameters {
+        /// elements, 4-byte integers, at scale 1; scales, to whole multiples of 1024
+        elements: count(1..=1 << 30) = 2_097_152, "UMH, Table I (RD); multiples: Reduction.cpp, setupReduction";
+    }
+    lay_out(name, request, memory) {
+        let wanted = request.scale.of(elements);
+        let rule = format!("whole multiples of {SHARE}, rounded down, at least one");
+        let elements = request.fit("elements", wanted, (wanted / SHARE).max(1) * SHARE, &rule);
+        check_indices(name, elements, "elements")?;
+    }
+    struct Sum {
+        input: Array<u32>[elements],
+        /// A vector per CTA.
+        sums: Array<u32>[elements / SHARE * VECTOR as u64],
+        /// The host's final sum.
+        total: AtomicU32 = AtomicU32::new(0),
+        seed: u64 = request.seed,
+    }
 }
 
 /// Loads the vector that begins at `first`, word by word.

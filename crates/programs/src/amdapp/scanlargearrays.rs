@@ -4,11 +4,7 @@
 //! Source: ScanLargeArrays_Kernels.cl and ScanLargeArrays.cpp. Every thread in a CTA stores the block's sum to the same
 //! element. Arithmetic and scratchpad accesses are counted from the Southern Islands binary shipped with the sample.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Elements per block; the block's scan has half this number of threads. Source: ScanLargeArrays.hpp (`GROUP_SIZE`).
 const BLOCK: u64 = 256;
@@ -17,24 +13,41 @@ const LEAST: u64 = 2 * BLOCK;
 /// Largest input. Source: ScanLargeArrays.cpp, setupScanLargeArrays.
 const LARGEST: u64 = 255;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "elements",
-    kind: ParameterKind::Count { low: 1, high: 1 << 28 },
-    default: "2097152",
-    about: "elements, 4-byte floats, at scale 1; scales, to a power of two from 512",
-    source: "UMH, Table I (SLA); powers of two: ScanLargeArrays.cpp, setup",
-}];
-
-/// The workload's entry in the table. The launch count grows with the footprint's logarithm.
-pub(crate) static SCANLARGEARRAYS: Benchmark = Benchmark {
-    name: "scanlargearrays",
-    about: "prefix sums of a large array: blocks, their sums, and the sums added to the blocks",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), ScanLargeArrays; UMH, Table I (SLA)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    // The launch count grows with the footprint's logarithm.
+    /// prefix sums of a large array: blocks, their sums, and the sums added to the blocks
+    pub(crate) static SCANLARGEARRAYS = "scanlargearrays",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), ScanLargeArrays; UMH, Table I (SLA)";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// elements, 4-byte floats, at scale 1; scales, to a power of two from 512
+        elements: count(1..=1 << 28) = 2_097_152, "UMH, Table I (SLA); powers of two: ScanLargeArrays.cpp, setup";
+    }
+    lay_out(name, request, memory) {
+        let wanted = request.scale.of(elements);
+        let rule = format!("powers of two from {LEAST}");
+        let elements = request.fit("elements", wanted, wanted.max(LEAST).next_power_of_two(), &rule);
+        check_indices(name, elements, "elements")?;
+        let mut array = |name: &str, elements| memory.array(name, elements, Scaling::Scales);
+        let input = array("input", elements);
+        let (mut levels, mut from) = (Vec::new(), input);
+        while from.len() > BLOCK {
+            let number = levels.len();
+            let to = array(&format!("output{number}"), from.len());
+            let sums = array(&format!("sums{number}"), from.len() / BLOCK);
+            levels.push(BlockScan { from, to, sums });
+            from = sums;
+        }
+        let last = array("scanned", from.len());
+    }
+    struct Scan {
+        input: Array<f32>,
+        levels: Vec<BlockScan>,
+        /// The scan of the last level's sums, at most a block.
+        last: Array<f32>,
+        seed: u64 = request.seed,
+    }
+}
 
 /// A scan by blocks: over the input, or over the sums of the level before.
 struct BlockScan {
@@ -42,33 +55,6 @@ struct BlockScan {
     to: Array<f32>,
     /// An element per block.
     sums: Array<f32>,
-}
-
-struct Scan {
-    input: Array<f32>,
-    levels: Vec<BlockScan>,
-    /// The scan of the last level's sums, at most a block.
-    last: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("elements"));
-    let rule = format!("powers of two from {LEAST}");
-    let elements = request.fit("elements", wanted, wanted.max(LEAST).next_power_of_two(), &rule);
-    check_indices(name, elements, "elements")?;
-    let mut array = |name: &str, elements| memory.array(name, elements, Scaling::Scales);
-    let input = array("input", elements);
-    let (mut levels, mut from) = (Vec::new(), input);
-    while from.len() > BLOCK {
-        let number = levels.len();
-        let to = array(&format!("output{number}"), from.len());
-        let sums = array(&format!("sums{number}"), from.len() / BLOCK);
-        levels.push(BlockScan { from, to, sums });
-        from = sums;
-    }
-    let last = array("scanned", from.len());
-    Ok(Box::new(Scan { input, levels, last, seed: request.seed }))
 }
 
 /// Adds up a block in place, up the tree.

@@ -5,76 +5,43 @@
 //! sample's host adds one to an even width: a request for 16 runs `mask=17`. Arithmetic is counted from the Southern
 //! Islands binary shipped with the sample.
 
-use crate::reference::equal;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: SimpleConvolution.cpp, runCLKernels.
 const THREADS: u64 = 256;
 /// Exclusive upper bound for pixel values. Source: SimpleConvolution.cpp, setupSimpleConvolution: 0 to 255.
 const BOUND: u64 = 256;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 16, high: 1 << 14 },
-        default: "512",
-        about: "columns and rows of the image of 4-byte integers, at scale 1; scales by the root, to powers of two",
-        source: "UMH, Table I (SC): 512x512; powers of two: SimpleConvolution.cpp, setup",
-    },
-    Parameter {
-        name: "mask",
-        kind: ParameterKind::Count { low: 1, high: 63 },
-        default: "16",
-        about: "side of the mask of 4-byte floats",
-        source: "UMH, 6.1.3: a mask of 16x16",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static SIMPLECONVOLUTION: Benchmark = Benchmark {
-    name: "amdapp-simpleconvolution",
-    about: "convolves an image with a large mask: windows of neighbouring pixels overlap, cut at the edges",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), SimpleConvolution; UMH, Table I (SC)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct MaskConvolution {
-    input: Array<u32>,
-    mask: Array<f32>,
-    output: Array<u32>,
-    columns: i32,
-    rows: i32,
-    /// Side length of the mask.
-    side: i32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (side, mask) = (request.values.count("side"), request.values.count("mask"));
-    let whole = side.next_power_of_two();
-    // A power of two that fills a CTA.
-    let pixels = request.scale.of(whole * whole).next_power_of_two().max(THREADS);
-    check_indices(name, pixels, "pixels")?;
-    let columns = 1 << pixels.ilog2().div_ceil(2);
-    let rule = "powers of two, with half as many rows where pixels are no square";
-    request.fit("side", request.scale.side_of(side), columns, rule);
-    Ok(Box::new(MaskConvolution {
-        input: memory.array("input", pixels, Scaling::Scales),
-        mask: memory.array("mask", mask * mask, Scaling::Fixed),
-        output: memory.array("output", pixels, Scaling::Scales),
-        columns: columns as i32,
-        rows: (pixels / columns) as i32,
-        side: mask as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// convolves an image with a large mask: windows of neighbouring pixels overlap, cut at the edges
+    pub(crate) static SIMPLECONVOLUTION = "amdapp-simpleconvolution",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), SimpleConvolution; UMH, Table I (SC)";
+    properties: data_independent;
+    parameters {
+        /// columns and rows of the image of 4-byte integers, at scale 1; scales by the root, to powers of two
+        side: count(16..=1 << 14) = 512, "UMH, Table I (SC): 512x512; powers of two: SimpleConvolution.cpp, setup";
+        /// side of the mask of 4-byte floats
+        mask: count(1..=63) = 16, "UMH, 6.1.3: a mask of 16x16";
+    }
+    lay_out(name, request, memory) {
+        let whole = side.next_power_of_two();
+        // A power of two that fills a CTA.
+        let pixels = request.scale.of(whole * whole).next_power_of_two().max(THREADS);
+        check_indices(name, pixels, "pixels")?;
+        let columns = 1 << pixels.ilog2().div_ceil(2);
+        let rule = "powers of two, with half as many rows where pixels are no square";
+        request.fit("side", request.scale.side_of(side), columns, rule);
+    }
+    struct MaskConvolution {
+        input: Array<u32>[pixels],
+        mask: Array<f32>[mask * mask, fixed],
+        output: Array<u32>[pixels],
+        columns: i32,
+        rows: i32 = (pixels / columns) as i32,
+        /// Side length of the mask.
+        side: i32 = mask as i32,
+        seed: u64 = request.seed,
+    }
 }
 
 /// First pixel and number of pixels in a window along an axis: `reach` to both sides of `at`, clipped at `length`.

@@ -4,76 +4,39 @@
 //! Source: SobelFilter_Kernels.cl and SobelFilter.cpp. A pixel is a single 4-byte word. The window's centre has weight
 //! zero. Arithmetic and the eight loads are counted from the Southern Islands binary shipped with the sample.
 
-use crate::reference::equal;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA, all on pixels in the same row. Source: SobelFilter.hpp (`GROUP_SIZE`).
 const THREADS: u64 = 256;
 /// Byte components per pixel. Source: SobelFilter_Kernels.cl (`uchar4`).
 const COMPONENTS: usize = 4;
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "width",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "1024",
-        about: "pixels of a row, in whole multiples of 256; does not scale, so that vertical neighbours stay as many CTAs apart",
-        source: "UMH, Table I (SF): 1024x768x3",
-    },
-    Parameter {
-        name: "height",
-        kind: ParameterKind::Count { low: 1, high: 1 << 20 },
-        default: "768",
-        about: "rows of the image of 4-byte pixels, at scale 1; scales",
-        source: "UMH, Table I (SF): 1024x768x3",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "3",
-        about: "launches over the same image",
-        source: "UMH, Table I (SF): 1024x768x3, the third, for the table calls it iterative and a pixel has four bytes",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static SOBELFILTER: Benchmark = Benchmark {
-    name: "sobelfilter",
-    about: "Sobel gradients of an image: a launch an iteration, neighbours of a pixel",
-    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), SobelFilter; UMH, Table I (SF)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct SobelFilter {
-    input: Array<u32>,
-    output: Array<u32>,
-    width: i32,
-    height: i32,
-    iterations: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let width = request.fit_multiple("width", request.values.count("width"), THREADS);
-    let height = request.scale.of(request.values.count("height"));
-    check_indices(name, width * height, "pixels")?;
-    let mut image = |name| memory.array(name, width * height, Scaling::Scales);
-    Ok(Box::new(SobelFilter {
-        input: image("input"),
-        output: image("output"),
-        width: width as i32,
-        height: height as i32,
-        iterations: request.values.count("iterations"),
-        seed: request.seed,
-    }))
+program! {
+    /// Sobel gradients of an image: a launch an iteration, neighbours of a pixel
+    pub(crate) static SOBELFILTER = "sobelfilter",
+        "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), SobelFilter; UMH, Table I (SF)";
+    properties: data_independent;
+    parameters {
+        /// pixels of a row, in whole multiples of 256; does not scale, so that vertical neighbours stay as many CTAs
+        /// apart
+        width: count(1..=1 << 14) = 1024, "UMH, Table I (SF): 1024x768x3";
+        /// rows of the image of 4-byte pixels, at scale 1; scales
+        height: count(1..=1 << 20) = 768, "UMH, Table I (SF): 1024x768x3";
+        /// launches over the same image
+        iterations: count(1..=1000) = 3,
+            "UMH, Table I (SF): 1024x768x3, the third, for the table calls it iterative and a pixel has four bytes";
+    }
+    lay_out(name, request, memory) {
+        let width = request.fit_multiple("width", width, THREADS);
+        let height = request.scale.of(height);
+        check_indices(name, width * height, "pixels")?;
+    }
+    struct SobelFilter {
+        input, output: Array<u32>[width * height],
+        width, height: i32,
+        iterations: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Half the length of a component's gradient, from its neighbours row by row without the centre. A byte keeps the low

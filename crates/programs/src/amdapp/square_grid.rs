@@ -1,7 +1,6 @@
 //! Two-dimensional grids: square work-groups, numbered along rows.
 
-use tombolo_workload::bench::Request;
-use tombolo_workload::simt::{Lanes, Warp};
+use crate::prelude::*;
 
 /// Number of threads to whose multiples the samples round (`GROUP_SIZE`).
 const ROUNDING: u64 = 256;

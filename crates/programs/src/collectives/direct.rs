@@ -1,7 +1,7 @@
 //! Algorithms in which each rank exchanges data with all others at once, behind a meeting of all.
 
 use super::ranks::{Place, Ranks, View};
-use tombolo_workload::simt::Cta;
+use crate::prelude::*;
 
 /// One-shot all-reduce: each rank loads all inputs and adds them up. Source: vLLM, `csrc/custom_all_reduce.cuh`, one stage.
 pub(super) async fn one_shot_all_reduce(ranks: &Ranks, cta: &mut Cta<'_>, epoch: u32) {

@@ -2,11 +2,7 @@
 
 use super::ranks::{BufferSizes, ELEMENT, Ranks, Shape};
 use super::{direct, ring, tree};
-use crate::multigpu::MultiGpu;
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare, require};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory};
+use crate::prelude::*;
 
 /// Values of inputs, so that sums over all ranks are exact.
 const VALUES: u64 = 1 << 12;
@@ -27,120 +23,110 @@ pub(super) enum Collective {
     SendReceive,
 }
 
-const fn bytes(about: &'static str) -> Parameter {
-    Parameter {
-        name: "bytes",
-        kind: ParameterKind::Count { low: ELEMENT, high: 1 << 32 },
-        default: "16777216",
-        about,
-        source: "assumed: the size of many layers' activations; nccl-tests sweeps it",
-    }
+parameters! {
+    /// bytes of a GPU's input and of its output, at scale 1; scales
+    const BYTES = bytes: count(4..=1 << 32) = 16_777_216,
+        "assumed: the size of many layers' activations; nccl-tests sweeps it";
 }
 
-const CTAS: Parameter = Parameter {
-    name: "ctas",
-    kind: ParameterKind::Count { low: 1, high: 1024 },
-    default: "32",
-    about: "CTAs on each GPU, at scale 1; scales",
-    source: "NCCL: at most 32 channels on a GPU",
-};
-
-const THREADS: Parameter = Parameter {
-    name: "threads",
-    kind: ParameterKind::Count { low: 32, high: 1024 },
-    default: "512",
-    about: "threads per CTA",
-    source: "NCCL, vLLM: 512 threads per CTA",
-};
-
-const SLICE: Parameter = Parameter {
-    name: "slice",
-    kind: ParameterKind::Count { low: 128, high: 1 << 30 },
-    default: "131072",
-    about: "most bytes of a message of a CTA; rounded up to whole lines",
-    source: "assumed: a quarter of NCCL's step of 512 KiB, a CTA's buffer of 4 MiB in 8 steps",
-};
-
-const ITERATIONS: Parameter = Parameter {
-    name: "iterations",
-    kind: ParameterKind::Count { low: 1, high: 1000 },
-    default: "1",
-    about: "launches of the operation, behind a launch in which each GPU writes its own memory",
-    source: "assumed",
-};
-
-const fn algorithm(words: &'static [&'static str], about: &'static str) -> Parameter {
-    Parameter {
-        name: "algorithm",
-        kind: ParameterKind::Choice(words),
-        default: words[0],
-        about,
-        source: "NCCL and vLLM",
-    }
+parameters! {
+    /// CTAs on each GPU, at scale 1; scales
+    const CTAS = ctas: count(1..=1024) = 32, "NCCL: at most 32 channels on a GPU";
 }
 
-static ALL_REDUCE_PARAMETERS: [Parameter; 6] = [
-    algorithm(
-        &["ring", "tree", "one-shot", "two-shot"],
-        "ring: sums and results travel along a ring; tree: along two binary trees; one-shot: each GPU loads all inputs; \
-         two-shot: each adds up a part, which the others then load",
-    ),
-    bytes("bytes of a GPU's input and of its output, at scale 1; scales"),
-    CTAS,
-    THREADS,
-    SLICE,
-    ITERATIONS,
-];
+parameters! {
+    /// threads per CTA
+    const THREADS = threads: count(32..=1024) = 512, "NCCL, vLLM: 512 threads per CTA";
+}
 
-static REDUCE_SCATTER_PARAMETERS: [Parameter; 6] = [
-    algorithm(&["ring", "direct"], "ring: sums travel along a ring; direct: each GPU loads its part of all inputs"),
-    bytes("bytes of a GPU's input, at scale 1; scales; its output has the part of one GPU"),
-    CTAS,
-    THREADS,
-    SLICE,
-    ITERATIONS,
-];
+parameters! {
+    /// most bytes of a message of a CTA; rounded up to whole lines
+    const SLICE = slice: count(128..=1 << 30) = 131_072,
+        "assumed: a quarter of NCCL's step of 512 KiB, a CTA's buffer of 4 MiB in 8 steps";
+}
 
-static ALL_GATHER_PARAMETERS: [Parameter; 6] = [
-    algorithm(&["ring", "direct"], "ring: parts travel along a ring; direct: each GPU stores its part to all others"),
-    bytes("bytes of a GPU's output, at scale 1; scales; its input has the part of one GPU"),
-    CTAS,
-    THREADS,
-    SLICE,
-    ITERATIONS,
-];
+parameters! {
+    /// launches of the operation, behind a launch in which each GPU writes its own memory
+    const ITERATIONS = iterations: count(1..=1000) = 1, "assumed";
+}
 
-static EXCHANGE_PARAMETERS: [Parameter; 5] =
-    [bytes("bytes of a GPU's input and of its output, at scale 1; scales"), CTAS, THREADS, SLICE, ITERATIONS];
-
+const ALGORITHM: &str = "NCCL and vLLM";
 const SOURCE: &str = "NCCL and nccl-tests: sizes, order of steps; stores and loads of peers' memory";
 
-macro_rules! collective {
-    ($NAME:ident, $name:literal, $about:literal, $parameters:expr) => {
-        #[doc = concat!("The `", $name, "` program.")]
-        pub(crate) static $NAME: MultiGpu = MultiGpu(Benchmark {
-            name: $name,
-            about: $about,
-            source: SOURCE,
-            parameters: &$parameters,
-            nonlinear: false,
-            data_independent: true,
-            lay_out,
-        });
-    };
+program! {
+    /// all GPUs receive the sum of all inputs
+    pub(crate) static ALL_REDUCE = "all-reduce", SOURCE;
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// ring: sums and results travel along a ring; tree: along two binary trees; one-shot: each GPU loads all inputs;
+        /// two-shot: each adds up a part, which the others then load
+        algorithm: choice("ring", "tree", "one-shot", "two-shot") = "ring", ALGORITHM;
+        BYTES;
+        CTAS;
+        THREADS;
+        SLICE;
+        ITERATIONS;
+    }
+    lay_out: lay_out;
 }
 
-collective!(ALL_REDUCE, "all-reduce", "All GPUs receive the sum of all inputs", ALL_REDUCE_PARAMETERS);
-collective!(
-    REDUCE_SCATTER,
-    "reduce-scatter",
-    "Each GPU receives its part of the sum of all inputs",
-    REDUCE_SCATTER_PARAMETERS
-);
-collective!(ALL_GATHER, "all-gather", "All GPUs receive all inputs, one behind the other", ALL_GATHER_PARAMETERS);
-collective!(ALL_TO_ALL, "all-to-all", "Each GPU sends another part of its input to each other", EXCHANGE_PARAMETERS);
-collective!(BROADCAST, "broadcast", "All GPUs receive the input of GPU 0, handed on along a ring", EXCHANGE_PARAMETERS);
-collective!(SEND_RECEIVE, "send-receive", "Each GPU sends its input to the next one", EXCHANGE_PARAMETERS);
+program! {
+    /// each GPU receives its part of the sum of all inputs
+    pub(crate) static REDUCE_SCATTER = "reduce-scatter", SOURCE;
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// ring: sums travel along a ring; direct: each GPU loads its part of all inputs
+        algorithm: choice("ring", "direct") = "ring", ALGORITHM;
+        /// bytes of a GPU's input, at scale 1; scales; its output has the part of one GPU
+        bytes: count(4..=1 << 32) = 16_777_216, "assumed, as of all-reduce";
+        CTAS;
+        THREADS;
+        SLICE;
+        ITERATIONS;
+    }
+    lay_out: lay_out;
+}
+
+program! {
+    /// all GPUs receive all inputs, one behind the other
+    pub(crate) static ALL_GATHER = "all-gather", SOURCE;
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// ring: parts travel along a ring; direct: each GPU stores its part to all others
+        algorithm: choice("ring", "direct") = "ring", ALGORITHM;
+        /// bytes of a GPU's output, at scale 1; scales; its input has the part of one GPU
+        bytes: count(4..=1 << 32) = 16_777_216, "assumed, as of all-reduce";
+        CTAS;
+        THREADS;
+        SLICE;
+        ITERATIONS;
+    }
+    lay_out: lay_out;
+}
+
+program! {
+    /// each GPU sends another part of its input to each other
+    pub(crate) static ALL_TO_ALL = "all-to-all", SOURCE;
+    properties: data_independent, partitioned_by_gpus;
+    parameters { BYTES; CTAS; THREADS; SLICE; ITERATIONS; }
+    lay_out: lay_out;
+}
+
+program! {
+    /// all GPUs receive the input of GPU 0, handed on along a ring
+    pub(crate) static BROADCAST = "broadcast", SOURCE;
+    properties: data_independent, partitioned_by_gpus;
+    parameters { BYTES; CTAS; THREADS; SLICE; ITERATIONS; }
+    lay_out: lay_out;
+}
+
+program! {
+    /// each GPU sends its input to the next one
+    pub(crate) static SEND_RECEIVE = "send-receive", SOURCE;
+    properties: data_independent, partitioned_by_gpus;
+    parameters { BYTES; CTAS; THREADS; SLICE; ITERATIONS; }
+    lay_out: lay_out;
+}
 
 /// The operation that a request names.
 fn collective(name: &str, algorithm: &str) -> Collective {

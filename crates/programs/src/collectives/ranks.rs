@@ -1,8 +1,7 @@
 //! Buffers of the ranks, the part of a buffer that a CTA moves, and signals between CTAs.
 
+use crate::prelude::*;
 use std::ops::Range;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 
 /// Elements per access of a thread: 16 bytes.
 const VECTOR: u64 = 4;

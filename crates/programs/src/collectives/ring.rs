@@ -1,7 +1,7 @@
 //! Rings: each rank sends to its next one alone. Source: Patarasuk and Yuan, JPDC 2009; NCCL sends its slices in this order.
 
 use super::ranks::{Place, Ranks, View};
-use tombolo_workload::simt::Cta;
+use crate::prelude::*;
 
 /// All-reduce: chunks are reduced along the ring, then gathered along it.
 ///

@@ -3,8 +3,8 @@
 //! other.
 
 use super::ranks::{Place, Ranks, View};
+use crate::prelude::*;
 use std::ops::Range;
-use tombolo_workload::simt::Cta;
 
 /// A rank's neighbours in a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,55 +4,31 @@
 //! per element. The fill launch and the final sum (`dot`) are left out, as in babelstream/BabelStream_lk.cpp of
 //! hal-uw/gem5-bmks-micro24: the host copies the arrays to the device.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Number, Scaling};
+use crate::prelude::*;
 
 /// The factor s. Source: BabelStream (`startScalar`).
 const FACTOR: f64 = 0.4;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "elements",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "524288",
-        about: "elements of each of three arrays, at scale 1; scales",
-        source: "CPElide, Table II: 524288",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "1",
-        about: "times that the four kernels are launched",
-        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp: one; BabelStream runs 100",
-    },
-    Parameter {
-        name: "type",
-        kind: ParameterKind::Choice(&["float", "double"]),
-        default: "float",
-        about: "type of an element: float has 4 bytes, double 8",
-        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp: float; BabelStream runs double",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["256", "512", "1024"]),
-        default: "256",
-        about: "threads of a CTA",
-        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp (`TBSIZE`); BabelStream has 1024",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static BABELSTREAM: Benchmark = Benchmark {
-    name: "babelstream",
-    about: "copy, scale, add and triad in turn: each array read by the kernels behind the one that wrote it",
-    source: "BabelStream (UoB-HPC/BabelStream), in its HIP port of hal-uw/gem5-bmks-micro24; CPElide, Table II",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    /// copy, scale, add and triad in turn: each array read by the kernels behind the one that wrote it
+    pub(crate) static BABELSTREAM = "babelstream",
+        "BabelStream (UoB-HPC/BabelStream), in its HIP port of hal-uw/gem5-bmks-micro24; CPElide, Table II";
+    properties: data_independent;
+    parameters {
+        /// elements of each of three arrays, at scale 1; scales
+        elements: count(1..=1 << 30) = 524_288, "CPElide, Table II: 524288";
+        /// times that the four kernels are launched
+        iterations: count(1..=1000) = 1,
+            "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp: one; BabelStream runs 100";
+        /// type of an element: float has 4 bytes, double 8
+        type: choice("float", "double") = "float",
+            "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp: float; BabelStream runs double";
+        /// threads of a CTA
+        threads: one_of(256, 512, 1024) = 256,
+            "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp (`TBSIZE`); BabelStream has 1024";
+    }
+    lay_out: lay_out;
+}
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements"));

@@ -3,74 +3,42 @@
 //! Threads stride through the arrays by the grid size. If the grid has as many threads as elements, each thread
 //! processes a single element, as in CPElide.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "elements",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "524288",
-        about: "elements of each of two arrays of 4-byte floats, at scale 1; scales",
-        source: "CPElide, Table II: 524288 1 2 2048 256, the first",
-    },
-    Parameter {
-        name: "launches",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "2",
-        about: "launches",
-        source: "CPElide, Table II, the third; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`numKernels`)",
-    },
-    Parameter {
-        name: "ctas",
-        kind: ParameterKind::Count { low: 1, high: 1 << 24 },
-        default: "2048",
-        about: "CTAs, at scale 1; scales, so that a thread keeps its elements",
-        source: "CPElide, Table II, the fourth; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`blocks`)",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["64", "128", "256", "512", "1024"]),
-        default: "256",
-        about: "threads of a CTA",
-        source: "CPElide, Table II, the last; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`threadsPerBlock`)",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static SQUARE: Benchmark = Benchmark {
-    name: "square",
-    about: "squares added to an array: every launch reads what the one before wrote, at the same place",
-    source: "HIP-Examples square (ROCm/HIP-Examples), as of hal-uw/gem5-bmks-micro24; CPElide, Table II",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Squares {
-    input: Array<f32>,
-    sums: Array<f32>,
-    launches: u64,
-    ctas: u64,
-    threads: u32,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let elements = request.scale.of(request.values.count("elements"));
-    let ctas = request.scale.of(request.values.count("ctas"));
-    let threads = request.values.count("threads") as u32;
-    // The last stride of the last thread is computed too, although it lies beyond the array.
-    check_indices(name, elements + ctas * u64::from(threads), "elements, of which one stride lies beyond the array,")?;
-    Ok(Box::new(Squares {
-        input: memory.array("input", elements, Scaling::Scales),
-        sums: memory.array("sums", elements, Scaling::Scales),
-        launches: request.values.count("launches"),
-        ctas,
-        threads,
-    }))
+program! {
+    /// squares added to an array: every launch reads what the one before wrote, at the same place
+    pub(crate) static SQUARE = "square",
+        "HIP-Examples square (ROCm/HIP-Examples), as of hal-uw/gem5-bmks-micro24; CPElide, Table II";
+    properties: data_independent;
+    parameters {
+        /// elements of each of two arrays of 4-byte floats, at scale 1; scales
+        elements: count(1..=1 << 30) = 524_288, "CPElide, Table II: 524288 1 2 2048 256, the first";
+        /// launches
+        launches: count(1..=1000) = 2,
+            "CPElide, Table II, the third; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`numKernels`)";
+        /// CTAs, at scale 1; scales, so that a thread keeps its elements
+        ctas: count(1..=1 << 24) = 2048,
+            "CPElide, Table II, the fourth; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`blocks`)";
+        /// threads of a CTA
+        threads: one_of(64, 128, 256, 512, 1024) = 256,
+            "CPElide, Table II, the last; hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp (`threadsPerBlock`)";
+    }
+    lay_out(name, request, memory) {
+        let elements = request.scale.of(elements);
+        let ctas = request.scale.of(ctas);
+        let threads = threads as u32;
+        // The last stride of the last thread is computed too, although it lies beyond the array.
+        check_indices(
+            name,
+            elements + ctas * u64::from(threads),
+            "elements, of which one stride lies beyond the array,",
+        )?;
+    }
+    struct Squares {
+        input, sums: Array<f32>[elements],
+        launches, ctas: u64,
+        threads: u32,
+    }
 }
 
 impl Squares {

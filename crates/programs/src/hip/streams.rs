@@ -3,12 +3,8 @@
 //!
 //! A CTA moves a block of four by four. Streams share nothing; the host waits for all streams once, at the end.
 
+use crate::prelude::*;
 use tombolo_types::{GpuId, LaunchDevices, ModuleId};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling, Shared};
 
 /// Side length of a block, in threads and elements. Source: gem5-resources, hip-samples/stream (`THREADS_PER_BLOCK_X`).
 const BLOCK: i32 = 4;
@@ -17,47 +13,41 @@ const MOST_STREAMS: u64 = 64;
 
 const SAMPLE: &str = "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp";
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "streams",
-        kind: ParameterKind::Count { low: 1, high: MOST_STREAMS },
-        default: "2",
-        about: "streams, each with two matrices of its own",
-        source: "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp (`num_streams`)",
-    },
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "32",
-        about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole blocks of 4",
-        source: "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp (`WIDTH`)",
-    },
-    Parameter {
-        name: "launches",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "1",
-        about: "launches of a stream: each transposes what the one before wrote",
-        source: SAMPLE,
-    },
-    Parameter {
-        name: "devices",
-        kind: ParameterKind::Choice(&["all", "modules", "gpus"]),
-        default: "all",
-        about: "where streams run: each on the whole machine, or on the module or the GPU of its number",
-        source: "the sample has one device; CPElide, section III, binds streams to chiplets (`hipSetDevice`)",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static STREAMS: Benchmark = Benchmark {
-    name: "streams",
-    about: "matrices transposed in several streams side by side, which share nothing",
-    source: SAMPLE,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    /// matrices transposed in several streams side by side, which share nothing
+    pub(crate) static STREAMS = "streams", SAMPLE;
+    properties: data_independent;
+    parameters {
+        /// streams, each with two matrices of its own
+        streams: count(1..=MOST_STREAMS) = 2, "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp (`num_streams`)";
+        /// side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole blocks of 4
+        side: count(1..=1 << 14) = 32, "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp (`WIDTH`)";
+        /// launches of a stream: each transposes what the one before wrote
+        launches: count(1..=1000) = 1, SAMPLE;
+        /// where streams run: each on the whole machine, or on the module or the GPU of its number
+        devices: choice("all", "modules", "gpus") = "all",
+            "the sample has one device; CPElide, section III, binds streams to chiplets (`hipSetDevice`)";
+    }
+    lay_out(name, request, memory) {
+        let side = request.fit_multiple("side", request.scale.side_of(side), BLOCK as u64);
+        check_indices(name, side * side, "elements of a matrix")?;
+        let devices = match devices {
+            "modules" => Devices::Modules,
+            "gpus" => Devices::Gpus,
+            _ => Devices::All,
+        };
+        let mut matrix = |stream: u64, which| memory.array(&format!("{which}{stream}"), side * side, Scaling::Scales);
+    }
+    struct StreamTransposes {
+        /// The pair of matrices per stream; each launch reads from the first or the second and writes to the other.
+        pairs: Vec<[Array<f32>; 2]> =
+            (0..streams).map(|stream| ["in", "out"].map(|which| matrix(stream, which))).collect(),
+        side: i32,
+        launches: u64,
+        devices: Devices,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Devices on which each stream's kernels run.
 #[derive(Clone, Copy)]
@@ -65,35 +55,6 @@ enum Devices {
     All,
     Modules,
     Gpus,
-}
-
-struct StreamTransposes {
-    /// The pair of matrices per stream; each launch reads from the first or the second and writes to the other.
-    pairs: Vec<[Array<f32>; 2]>,
-    side: i32,
-    launches: u64,
-    devices: Devices,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), BLOCK as u64);
-    check_indices(name, side * side, "elements of a matrix")?;
-    let devices = match request.values.text("devices") {
-        "modules" => Devices::Modules,
-        "gpus" => Devices::Gpus,
-        _ => Devices::All,
-    };
-    let mut matrix = |stream: u64, which| memory.array(&format!("{which}{stream}"), side * side, Scaling::Scales);
-    Ok(Box::new(StreamTransposes {
-        pairs: (0..request.values.count("streams"))
-            .map(|stream| ["in", "out"].map(|which| matrix(stream, which)))
-            .collect(),
-        side: side as i32,
-        launches: request.values.count("launches"),
-        devices,
-        seed: request.seed,
-    }))
 }
 
 impl StreamTransposes {

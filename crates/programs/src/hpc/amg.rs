@@ -12,17 +12,10 @@ mod hierarchy;
 mod operator;
 mod setup;
 
-use crate::cell_grid::CellGrid;
-use crate::reference::compare_f64;
+use crate::prelude::*;
 use hierarchy::{AmgLevel, Hierarchy};
 use operator::Operator;
 use setup::{OperatorValues, ReferenceSolver, setup};
-use tombolo_workload::bench::{ADDRESS, Benchmark, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Backing, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
 /// Threads per CTA. Source: assumed, the usual size.
 const THREADS: u32 = 256;
@@ -30,55 +23,52 @@ const THREADS: u32 = 256;
 /// with 27 entries.
 const GROUP: i32 = 8;
 
-static PARAMETERS: [Parameter; 5] = [
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 2, high: 512 },
-        default: "201",
-        about: "unknowns along x, at scale 1; scales by the root",
-        source: "NUMA-GPU, Table 2: with y and z 3744 MB",
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 2, high: 512 },
-        default: "201",
-        about: "unknowns along y, at scale 1; scales by the root",
-        source: "NUMA-GPU, Table 2, as x",
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 2, high: 512 },
-        default: "201",
-        about: "unknowns along z; does not scale, because modules share planes of z",
-        source: "NUMA-GPU, Table 2, as x",
-    },
-    Parameter {
-        name: "cycles",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "1",
-        about: "V-cycles, of one sweep on the way down and one on the way up",
-        source: "hypre's manual (BoomerAMG as a preconditioner): one cycle an iteration of the solver",
-    },
-    Parameter {
-        name: "bottom",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "8",
-        about: "sweeps on the coarsest level",
-        source: "assumed, in place of an elimination of its at most 64 unknowns",
-    },
-];
-
-/// The AMG benchmark. The number of levels below the finest, and hence the number of launches, grows with the logarithm
-/// of the side.
-pub(crate) static AMG: Benchmark = Benchmark {
-    name: "amg",
-    about: "algebraic multigrid V-cycle: products of sparse matrices and vectors on shrinking levels",
-    source: "AMG (CORAL), problem 1, with hypre's options for GPUs; NUMA-GPU, Table 2 (HPC-AMG)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    // The number of levels below the finest, and hence the number of launches, grows with the logarithm of the side.
+    /// algebraic multigrid V-cycle: products of sparse matrices and vectors on shrinking levels
+    pub(crate) static AMG = "amg", "AMG (CORAL), problem 1, with hypre's options for GPUs; NUMA-GPU, Table 2 (HPC-AMG)";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// unknowns along x, at scale 1; scales by the root
+        x: count(2..=512) = 201, "NUMA-GPU, Table 2: with y and z 3744 MB";
+        /// unknowns along y, at scale 1; scales by the root
+        y: count(2..=512) = 201, "NUMA-GPU, Table 2, as x";
+        /// unknowns along z; does not scale, because modules share planes of z
+        z: count(2..=512) = 201, "NUMA-GPU, Table 2, as x";
+        /// V-cycles, of one sweep on the way down and one on the way up
+        cycles: count(1..=1000) = 1,
+            "hypre's manual (BoomerAMG as a preconditioner): one cycle an iteration of the solver";
+        /// sweeps on the coarsest level
+        bottom: count(1..=1000) = 8, "assumed, in place of an elimination of its at most 64 unknowns";
+    }
+    lay_out(name, request, memory) {
+        let (x, y) = (request.scale.side_of(x), request.scale.side_of(y));
+        require(name, x * y * z * 56 <= i32::MAX as u64, || {
+            format!("matrices of {x} × {y} × {z} rows exceed 2^31 - 1")
+        })?;
+        let hierarchy = Hierarchy::new(CellGrid { x: x as i32, y: y as i32, z: z as i32 });
+        let transfers = || hierarchy.levels.iter().filter_map(|level| level.transfer.as_ref());
+        let matrices = Hierarchy::extent(hierarchy.levels.iter().map(|level| &level.matrix));
+        let prolongations = Hierarchy::extent(transfers().map(|transfer| &transfer.prolongation));
+        let restrictions = Hierarchy::extent(transfers().map(|transfer| &transfer.restriction));
+        let mut csr = |name: &str, (rows, entries)| Csr {
+            offsets: memory.array(&format!("{name}_offsets"), rows, Scaling::Scales),
+            columns: memory.array(&format!("{name}_columns"), entries, Scaling::Scales),
+            values: memory.array(&format!("{name}_values"), entries, Scaling::Scales),
+        };
+        let (matrix, prolongation, restriction) =
+            (csr("matrix", matrices), csr("prolongation", prolongations), csr("restriction", restrictions));
+    }
+    struct MultigridSolver {
+        matrix, prolongation, restriction: Csr,
+        /// Vectors for all levels, placed like the matrix rows: solution, right-hand side, residual and norms.
+        x: Array<f64>[matrices.0],
+        right, residual, norms: Array<f64>[matrices.0],
+        hierarchy: Hierarchy,
+        cycles, bottom: u64,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Arrays with every level's operators for one kind.
 #[derive(Clone, Copy)]
@@ -87,53 +77,6 @@ struct Csr {
     offsets: Array<i32>,
     columns: Array<i32>,
     values: Array<f64>,
-}
-
-struct MultigridSolver {
-    hierarchy: Hierarchy,
-    matrix: Csr,
-    prolongation: Csr,
-    restriction: Csr,
-    /// Vectors for all levels, placed like the matrix rows: solution, right-hand side, residual and norms.
-    x: Array<f64>,
-    right: Array<f64>,
-    residual: Array<f64>,
-    norms: Array<f64>,
-    cycles: u64,
-    bottom: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |name| request.values.count(name);
-    let (x, y, z) = (request.scale.side_of(count("x")), request.scale.side_of(count("y")), count("z"));
-    require(name, x * y * z * 56 <= i32::MAX as u64, || format!("matrices of {x} × {y} × {z} rows exceed 2^31 - 1"))?;
-    let hierarchy = Hierarchy::new(CellGrid { x: x as i32, y: y as i32, z: z as i32 });
-    let transfers = || hierarchy.levels.iter().filter_map(|level| level.transfer.as_ref());
-    let matrices = Hierarchy::extent(hierarchy.levels.iter().map(|level| &level.matrix));
-    let prolongations = Hierarchy::extent(transfers().map(|transfer| &transfer.prolongation));
-    let restrictions = Hierarchy::extent(transfers().map(|transfer| &transfer.restriction));
-    let mut csr = |name: &str, (rows, entries)| Csr {
-        offsets: memory.array(&format!("{name}_offsets"), rows, Scaling::Scales),
-        columns: memory.array(&format!("{name}_columns"), entries, Scaling::Scales),
-        values: memory.array(&format!("{name}_values"), entries, Scaling::Scales),
-    };
-    let (matrix, prolongation, restriction) =
-        (csr("matrix", matrices), csr("prolongation", prolongations), csr("restriction", restrictions));
-    let mut vector = |name| memory.array(name, matrices.0, Scaling::Scales);
-    Ok(Box::new(MultigridSolver {
-        matrix,
-        prolongation,
-        restriction,
-        x: vector("x"),
-        right: vector("right"),
-        residual: vector("residual"),
-        norms: vector("norms"),
-        hierarchy,
-        cycles: count("cycles"),
-        bottom: count("bottom"),
-        seed: request.seed,
-    }))
 }
 
 type RecordResult = Result<(), RecordError>;

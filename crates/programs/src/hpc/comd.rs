@@ -10,15 +10,7 @@ mod atom_list;
 mod force;
 
 use self::atom_list::AtomList;
-use crate::cell_grid::CellGrid;
-use crate::reference::compare_f64;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA if no other number is given. Source: CoMD's CUDA version runs the force kernel with 128.
 const THREADS: u32 = 128;
@@ -38,68 +30,63 @@ const SPEED: f64 = 4.85e-3;
 /// Atom positions in a unit cell, as fractions along its side. Source: the face-centred cubic lattice.
 const BASIS: [[f64; 3]; 4] = [[0.25, 0.25, 0.25], [0.25, 0.75, 0.75], [0.75, 0.25, 0.75], [0.75, 0.75, 0.25]];
 
-static PARAMETERS: [Parameter; 7] = [
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 4, high: 1 << 10 },
-        default: "49",
-        about: "unit cells of four atoms along x, at scale 1; scales by the root, at least 4",
-        source: "HMG Table III: CoMD-xyz49",
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 4, high: 1 << 10 },
-        default: "49",
-        about: "unit cells along y, at scale 1; scales by the root, at least 4",
-        source: "HMG Table III: CoMD-xyz49",
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 4, high: 1 << 10 },
-        default: "49",
-        about: "unit cells along z; does not scale, because modules share planes of z",
-        source: "HMG Table III: CoMD-xyz49",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "2",
-        about: "time steps",
-        source: "assumed: CoMD runs 100, all alike",
-    },
-    Parameter {
-        name: "femtoseconds",
-        kind: ParameterKind::Count { low: 1, high: 20 },
-        default: "1",
-        about: "length of a time step in fs",
-        source: "CoMD, `--dt`",
-    },
-    Parameter {
-        name: "mapping",
-        kind: ParameterKind::Choice(&["slot", "thread", "warp"]),
-        default: "slot",
-        about: "a thread a slot of a cell; a thread an atom of a list; a warp an atom, a thread where atoms only move",
-        source: "CoMD's CUDA version: `cta_cell`, `thread_atom`, `warp_atom`",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["128", "256", "480", "512", "1024"]),
-        default: "128",
-        about: "threads of a CTA of kernels over slots; where atoms are listed, of the force kernel alone",
-        source: "assumed; CoMD's CUDA version runs the force kernel with 128",
-    },
-];
-
-/// The CoMD benchmark.
-pub(crate) static COMD: Benchmark = Benchmark {
-    name: "comd",
-    about: "molecular dynamics with link cells: short dependent kernels, halo copies, a gathering force kernel",
-    source: "CoMD (ExMatEx), Lennard-Jones; HMG Table III (HPC_CoMD-xyz49); NUMA-GPU, Table 2 (HPC-CoMD, -Wa, -Ta)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
+program! {
+    /// molecular dynamics with link cells: short dependent kernels, halo copies, a gathering force kernel
+    pub(crate) static COMD = "comd",
+        "CoMD (ExMatEx), Lennard-Jones; HMG Table III (HPC_CoMD-xyz49); NUMA-GPU, Table 2 (HPC-CoMD, -Wa, -Ta)";
+    parameters {
+        /// unit cells of four atoms along x, at scale 1; scales by the root, at least 4
+        x: count(4..=1 << 10) = 49, "HMG Table III: CoMD-xyz49";
+        /// unit cells along y, at scale 1; scales by the root, at least 4
+        y: count(4..=1 << 10) = 49, "HMG Table III: CoMD-xyz49";
+        /// unit cells along z; does not scale, because modules share planes of z
+        z: count(4..=1 << 10) = 49, "HMG Table III: CoMD-xyz49";
+        /// time steps
+        steps: count(1..=100_000) = 2, "assumed: CoMD runs 100, all alike";
+        /// length of a time step in fs
+        femtoseconds: count(1..=20) = 1, "CoMD, `--dt`";
+        /// a thread a slot of a cell; a thread an atom of a list; a warp an atom, a thread where atoms only move
+        mapping: choice("slot", "thread", "warp") = "slot",
+            "CoMD's CUDA version: `cta_cell`, `thread_atom`, `warp_atom`";
+        /// threads of a CTA of kernels over slots; where atoms are listed, of the force kernel alone
+        threads: one_of(128, 256, 480, 512, 1024) = 128, "assumed; CoMD's CUDA version runs the force kernel with 128";
+    }
+    lay_out(name, request, memory) {
+        let mut side = |name| request.fit_least(name, request.scale.side_of(request.values.count(name)), 4) as i32;
+        let [x, y] = ["x", "y"].map(&mut side);
+        let lattice = CellGrid { x, y, z: z as i32 };
+        let along = |units: i32| (f64::from(units) * LATTICE / CUTOFF) as i32;
+        let inner = CellGrid { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
+        let outer = CellGrid { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
+        let cells = outer.x as u64 * outer.y as u64 * outer.z as u64;
+        check_indices(name, cells * SLOTS as u64, "slots of link cells")?;
+        let names = ["rx", "ry", "rz", "px", "py", "pz", "id", "species", "count"];
+        let sorted = ["rx2", "ry2", "rz2", "px2", "py2", "pz2", "id2", "species2", "count2"];
+        let atoms = Atoms::lay_out(memory, names, cells);
+        let moved = Atoms::lay_out(memory, sorted, cells);
+    }
+    struct Simulation {
+        atoms: Atoms,
+        /// Atoms in their new cells, not yet sorted.
+        moved: Atoms,
+        force: [Array<f64>; 3]["fx", "fy", "fz"; cells * SLOTS as u64],
+        energy: Array<f64>[cells * SLOTS as u64],
+        /// Mass per species.
+        mass: Array<f64>[1, fixed],
+        listed: Option<AtomList> = AtomList::lay_out(&request.values, memory, 4 * lattice.count() as u64),
+        /// Threads per CTA for a kernel over slots.
+        threads: u32 = if mapping == "slot" { threads as u32 } else { THREADS },
+        /// Box dimensions in unit cells.
+        lattice: CellGrid,
+        /// Link cell grid without the halo.
+        inner: CellGrid,
+        /// Link cells including the halo, one layer on each side.
+        outer: CellGrid,
+        steps: u64,
+        time: f64 = femtoseconds as f64,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Atom data by slot, and the atom count per cell.
 struct Atoms {
@@ -132,32 +119,6 @@ impl Atoms {
     }
 }
 
-struct Simulation {
-    atoms: Atoms,
-    /// Atoms in their new cells, not yet sorted.
-    moved: Atoms,
-    force: [Array<f64>; 3],
-    energy: Array<f64>,
-    /// Mass per species.
-    mass: Array<f64>,
-    listed: Option<AtomList>,
-    /// Threads per CTA for a kernel over slots.
-    threads: u32,
-    /// Box dimensions in unit cells.
-    lattice: CellGrid,
-    /// Link cell grid without the halo.
-    inner: CellGrid,
-    /// Link cells including the halo, one layer on each side.
-    outer: CellGrid,
-    steps: u64,
-    time: f64,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    Ok(Box::new(Simulation::new(request, memory)?))
-}
-
 type RecordResult = Result<(), RecordError>;
 
 /// Force divided by distance, and energy, for a pair whose squared distance `square` lies below the cutoff.
@@ -170,38 +131,6 @@ fn lennard_jones(square: f64) -> (f64, f64) {
 }
 
 impl Simulation {
-    fn new(request: &mut Request, memory: &mut Memory) -> Result<Simulation, WorkloadError> {
-        let mut side = |name| request.fit_least(name, request.scale.side_of(request.values.count(name)), 4) as i32;
-        let [x, y] = ["x", "y"].map(&mut side);
-        let count = |name| request.values.count(name);
-        let lattice = CellGrid { x, y, z: count("z") as i32 };
-        let along = |units: i32| (f64::from(units) * LATTICE / CUTOFF) as i32;
-        let inner = CellGrid { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
-        let outer = CellGrid { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
-        let cells = outer.x as u64 * outer.y as u64 * outer.z as u64;
-        check_indices(COMD.name, cells * SLOTS as u64, "slots of link cells")?;
-        let names = ["rx", "ry", "rz", "px", "py", "pz", "id", "species", "count"];
-        let sorted = ["rx2", "ry2", "rz2", "px2", "py2", "pz2", "id2", "species2", "count2"];
-        let atoms = Atoms::lay_out(memory, names, cells);
-        let moved = Atoms::lay_out(memory, sorted, cells);
-        let mut array = |name| memory.array(name, cells * SLOTS as u64, Scaling::Scales);
-        Ok(Simulation {
-            atoms,
-            moved,
-            force: [array("fx"), array("fy"), array("fz")],
-            energy: array("energy"),
-            mass: memory.array("mass", 1, Scaling::Fixed),
-            listed: AtomList::lay_out(&request.values, memory, 4 * lattice.count() as u64),
-            threads: if request.values.text("mapping") == "slot" { count("threads") as u32 } else { THREADS },
-            lattice,
-            inner,
-            outer,
-            steps: count("steps"),
-            time: count("femtoseconds") as f64,
-            seed: request.seed,
-        })
-    }
-
     /// Side lengths, in ångström, for the periodic box.
     fn lengths(&self) -> [f64; 3] {
         [self.lattice.x, self.lattice.y, self.lattice.z].map(|units| f64::from(units) * LATTICE)
@@ -485,7 +414,7 @@ mod tests {
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         let mut request = Request::new(&COMD, Scale::FULL, &given, 7).unwrap();
         let mut memory = Memory::new(Backing::Real);
-        let simulation = Simulation::new(&mut request, &mut memory).unwrap();
+        let simulation = Simulation::lay_out("comd", &mut request, &mut memory).unwrap();
         let ids = |memory: &Memory| {
             let cells = 0..simulation.outer.count() as u64;
             let atoms = cells.map(|cell| (cell * SLOTS as u64, memory.read(simulation.atoms.count, cell)));

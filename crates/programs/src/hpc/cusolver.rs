@@ -4,15 +4,7 @@
 //! flags on its input tiles. The diagonal tile is factored, and the tiles below are divided by it. Every tile to the
 //! right loses the product between the two panel tiles in its row and column.
 
-use crate::reference::compare_f64;
-use crate::scope::{SCOPE, scope};
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA: with tiles 64 wide, each thread holds 16 elements in registers. Source: assumed.
 const THREADS: u32 = 256;
@@ -24,70 +16,39 @@ const DEPTH: u32 = 16;
 /// Rows of tiles in the largest matrix whose elements 32-bit signed integers can count.
 const MOST_TILES: u64 = 724;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "size",
-        kind: ParameterKind::Count { low: 64, high: MOST_TILES * TILE as u64 },
-        default: "14592",
-        about: "rows and columns of the matrix, at scale 1; scales by the root, to whole tiles of 64",
-        source: "HMG Table III: 1.60 GB, as a square matrix of 8-byte floats",
-    },
-    Parameter {
-        name: "panels",
-        kind: ParameterKind::Count { low: 1, high: MOST_TILES },
-        default: "2",
-        about: "panels that are factored, at most all",
-        source: "assumed: all panels do the same to a shrinking matrix, and the second waits for the first",
-    },
-    Parameter {
-        name: "ctas",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "512",
-        about: "CTAs, at scale 1; scales with the SMs",
-        source: "one for each of the 512 SMs of HMG's machine (Table II)",
-    },
-    SCOPE,
-];
-
-/// The cuSolver benchmark.
-pub(crate) static CUSOLVER: Benchmark = Benchmark {
-    name: "cusolver",
-    about: "dense Cholesky factorisation by panels: tiles wait for each other through scoped flags",
-    source: "cuSolver's dense factorisations (the routine is assumed: potrf); HMG Table III (cuSolver)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct Factorisation {
-    /// Column-major matrix, with only the lower triangle in use.
-    matrix: Array<f64>,
-    /// `[panel][row of tiles]`: flag set once the panel's tile is final.
-    ready: Array<u32>,
-    size: u32,
-    panels: u32,
-    ctas: u32,
-    scope: Scope,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let tile = u64::from(TILE);
-    let size = request.fit_multiple("size", request.scale.side_of(request.values.count("size")), tile);
-    let factored = request.fit_most("panels", request.values.count("panels"), size / tile);
-    let count = |name| request.values.count(name);
-    check_indices(name, size * size, "elements of the matrix")?;
-    let panels = count("panels");
-    Ok(Box::new(Factorisation {
-        matrix: memory.array("matrix", size * size, Scaling::Scales),
-        ready: memory.flags("ready", panels * MOST_TILES, Scaling::Fixed),
-        size: size as u32,
-        panels: factored as u32,
-        ctas: request.scale.of(count("ctas")) as u32,
-        scope: scope(&request.values, "scope"),
-        seed: request.seed,
-    }))
+program! {
+    /// dense Cholesky factorisation by panels: tiles wait for each other through scoped flags
+    pub(crate) static CUSOLVER = "cusolver",
+        "cuSolver's dense factorisations (the routine is assumed: potrf); HMG Table III (cuSolver)";
+    properties: nonlinear;
+    parameters {
+        /// rows and columns of the matrix, at scale 1; scales by the root, to whole tiles of 64
+        size: count(64..=MOST_TILES * TILE as u64) = 14_592,
+            "HMG Table III: 1.60 GB, as a square matrix of 8-byte floats";
+        /// panels that are factored, at most all
+        panels: count(1..=MOST_TILES) = 2,
+            "assumed: all panels do the same to a shrinking matrix, and the second waits for the first";
+        /// CTAs, at scale 1; scales with the SMs
+        ctas: count(1..=1 << 14) = 512, "one for each of the 512 SMs of HMG's machine (Table II)";
+        SCOPE;
+    }
+    lay_out(name, request, memory) {
+        let tile = u64::from(TILE);
+        let size = request.fit_multiple("size", request.scale.side_of(size), tile);
+        let factored = request.fit_most("panels", panels, size / tile);
+        check_indices(name, size * size, "elements of the matrix")?;
+    }
+    struct Factorisation {
+        /// Column-major matrix, with only the lower triangle in use.
+        matrix: Array<f64>[size * size],
+        /// `[panel][row of tiles]`: flag set once the panel's tile is final.
+        ready: Array<u32> = memory.flags("ready", panels * MOST_TILES, Scaling::Fixed),
+        size: u32,
+        panels: u32 = factored as u32,
+        ctas: u32 = request.scale.of(ctas) as u32,
+        scope: Scope = scope(&request.values, "scope"),
+        seed: u64 = request.seed,
+    }
 }
 
 /// Elements per tile.

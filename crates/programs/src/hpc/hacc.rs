@@ -12,15 +12,9 @@
 
 mod tree;
 
+use crate::prelude::*;
 use crate::reference::compare;
 use std::array::from_fn;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 use tree::{ForceSource, Particle, Tree};
 
 /// Columns and rows per tile. Source: HACC, RCBForceTree.cxx, `TILEX`, `TILEY`.
@@ -43,29 +37,49 @@ const PAIR: u16 = 16;
 /// Order and scope for CUDA's `atomicAdd`: relaxed, at GPU scope.
 const SUMS: Order = Order::relaxed(Scope::Gpu);
 
-const fn count(name: &'static str, default: &'static str, about: &'static str, low: u64, high: u64) -> Parameter {
-    let source = "CPElide, Table II (HACC: 0.5 0.1 512 0.1 2 N 12 rcb), read by ForceTreeTest.cxx";
-    Parameter { name, kind: ParameterKind::Count { low, high }, default, about, source }
+const INPUT: &str = "CPElide, Table II (HACC: 0.5 0.1 512 0.1 2 N 12 rcb), read by ForceTreeTest.cxx";
+
+program! {
+    /// short-range gravity by a tree on the host: many small launches over the same buffers, copies between them
+    pub(crate) static HACC = "hacc",
+        "HACC, ForceTreeTest (CORAL; gem5/gem5-resources, src/gpu/halo-finder; hal-uw/gem5-bmks-micro24, \
+        halo-finder/src/RCBForceTree.cxx); CPElide, Table II (HACC)";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// particles of the ball, beside a test particle; scales
+        particles: count(1..=1 << 20) = 512, INPUT;
+        /// largest angle under which a node looks small, in milliradians
+        angle: count(1..=1500) = 100, INPUT;
+        /// balls, one after the other
+        trials: count(1..=1 << 20) = 2, INPUT;
+        /// particles of a leaf, at most (`rcbN`, by default)
+        leaf: count(1..=1 << 10) = 12, INPUT;
+    }
+    lay_out(_, request, memory) {
+        let count = request.scale.of(particles);
+        let trees: Vec<Tree> = (0..trials)
+            .map(|trial| Tree::new(self::particles(count, noise::noise(request.seed, trial)), leaf as usize))
+            .collect();
+        let most = |tree: &Tree| tree.leaves().into_iter().map(|leaf| tree.nodes[leaf].count as u64).max();
+        let room = trees.iter().filter_map(most).max().unwrap_or(0).max(leaf);
+    }
+    struct Gravity {
+        /// All particles in tree order, on the host.
+        all: Bodies = bodies(memory, "", count + 1, Scaling::Scales),
+        /// All particles' velocities, one array per axis, on the host.
+        velocity: [Array<f32>; 3] = velocities(memory, "", count + 1, Scaling::Scales),
+        /// Device buffer for the current leaf's particles.
+        leaf: Bodies = bodies(memory, "leaf_", room, Scaling::Fixed),
+        /// Device buffer for the current leaf's velocities.
+        leaf_velocity: [Array<f32>; 3] = velocities(memory, "leaf_", room, Scaling::Fixed),
+        /// Device buffer for the leaf's interaction list.
+        list: Bodies = bodies(memory, "list_", count + 1, Scaling::Scales),
+        /// Tree for each trial.
+        trees: Vec<Tree>,
+        /// Tangent for the largest angle under which a node looks small.
+        tangent: f32 = (angle as f32 / 1000.0).tan(),
+    }
 }
-
-static PARAMETERS: [Parameter; 4] = [
-    count("particles", "512", "particles of the ball, beside a test particle; scales", 1, 1 << 20),
-    count("angle", "100", "largest angle under which a node looks small, in milliradians", 1, 1500),
-    count("trials", "2", "balls, one after the other", 1, 1 << 20),
-    count("leaf", "12", "particles of a leaf, at most (`rcbN`, by default)", 1, 1 << 10),
-];
-
-/// The HACC benchmark.
-pub(crate) static HACC: Benchmark = Benchmark {
-    name: "hacc",
-    about: "short-range gravity by a tree on the host: many small launches over the same buffers, copies between them",
-    source: "HACC, ForceTreeTest (CORAL; gem5/gem5-resources, src/gpu/halo-finder; hal-uw/gem5-bmks-micro24, \
-             halo-finder/src/RCBForceTree.cxx); CPElide, Table II (HACC)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
 
 /// Particle arrays.
 #[derive(Clone, Copy)]
@@ -73,23 +87,6 @@ struct Bodies {
     /// Coordinates, one array per axis.
     at: [Array<f32>; 3],
     mass: Array<f32>,
-}
-
-struct Gravity {
-    /// All particles in tree order, on the host.
-    all: Bodies,
-    /// All particles' velocities, one array per axis, on the host.
-    velocity: [Array<f32>; 3],
-    /// Device buffer for the current leaf's particles.
-    leaf: Bodies,
-    /// Device buffer for the current leaf's velocities.
-    leaf_velocity: [Array<f32>; 3],
-    /// Device buffer for the leaf's interaction list.
-    list: Bodies,
-    /// Tree for each trial.
-    trees: Vec<Tree>,
-    /// Tangent for the largest angle under which a node looks small.
-    tangent: f32,
 }
 
 /// Particles for one trial: the test particle first, then the ball.
@@ -113,33 +110,10 @@ fn velocities(memory: &mut Memory, prefix: &str, len: u64, scaling: Scaling) -> 
     ["vx", "vy", "vz"].map(|name| memory.array(&format!("{prefix}{name}"), len, scaling))
 }
 
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    Ok(Box::new(Gravity::lay_out(request, memory)))
-}
-
 /// Component triple per lane: the row's position, or the force accumulated on it.
 type LaneVector = [Lanes<f32>; 3];
 
 impl Gravity {
-    fn lay_out(request: &Request, memory: &mut Memory) -> Gravity {
-        let count = request.scale.of(request.values.count("particles"));
-        let (leaf, trials) = (request.values.count("leaf"), request.values.count("trials"));
-        let trees: Vec<Tree> = (0..trials)
-            .map(|trial| Tree::new(particles(count, noise::noise(request.seed, trial)), leaf as usize))
-            .collect();
-        let most = |tree: &Tree| tree.leaves().into_iter().map(|leaf| tree.nodes[leaf].count as u64).max();
-        let room = trees.iter().filter_map(most).max().unwrap_or(0).max(leaf);
-        Gravity {
-            all: bodies(memory, "", count + 1, Scaling::Scales),
-            velocity: velocities(memory, "", count + 1, Scaling::Scales),
-            leaf: bodies(memory, "leaf_", room, Scaling::Fixed),
-            leaf_velocity: velocities(memory, "leaf_", room, Scaling::Fixed),
-            list: bodies(memory, "list_", count + 1, Scaling::Scales),
-            trees,
-            tangent: (request.values.count("angle") as f32 / 1000.0).tan(),
-        }
-    }
-
     /// Adds the forces from the list's `others` entries to the leaf's `own` particles.
     fn kernel(&self, cta: &mut Cta<'_>, grid: [u32; 2], own: u32, others: u32) {
         let at = [cta.index() % grid[0], cta.index() / grid[0]];
@@ -370,8 +344,8 @@ mod tests {
     /// Largest error in the tree's forces against the all-pairs forces, relative to the largest force.
     fn error(angle: &str) -> f64 {
         let given = [("angle".to_owned(), angle.to_owned()), ("trials".to_owned(), "1".to_owned())];
-        let request = Request::new(find("hacc").unwrap(), Scale::FULL, &given, 3).unwrap();
-        let gravity = Gravity::lay_out(&request, &mut Memory::new(Backing::AddressOnly));
+        let mut request = Request::new(find("hacc").unwrap(), Scale::FULL, &given, 3).unwrap();
+        let gravity = Gravity::lay_out("hacc", &mut request, &mut Memory::new(Backing::AddressOnly)).unwrap();
         let tree = &gravity.trees[0];
         let all: Vec<ForceSource> = (0..tree.particles.len()).map(ForceSource::Particle).collect();
         let (mut worst, mut largest) = (0.0_f64, 0.0_f64);

@@ -12,16 +12,10 @@ mod host_solver;
 mod kernels;
 mod level;
 
-use crate::reference::compare_f64;
+use crate::prelude::*;
 use host_solver::{HostSolver, coefficient, inverse};
 use kernels::Ghosts;
 use level::{GridLevel, Reach};
-use tombolo_workload::bench::{Benchmark, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Memory, Scaling};
 
 /// Divisor for all box sides, in cells, so that at least two levels exist.
 const MULTIPLE: u64 = 4;
@@ -30,113 +24,79 @@ const TOUCHED: u64 = 8;
 /// Names for a level's other vectors, in this order. Source: hpgmg-cuda, `defines.h`.
 const OTHERS: [&str; 4] = ["alpha", "l1_inverse", "exact", "valid"];
 
-static PARAMETERS: [Parameter; 10] = [
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 4, high: 512 },
-        default: "128",
-        about: "cells of a box along x, at scale 1; z, y and x are halved in turn until their product is scaled",
-        source: "HPGMG-FV, `log2_box_dim` 7; eight such boxes reach the footprints of the papers",
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 4, high: 512 },
-        default: "128",
-        about: "cells of a box along y, at scale 1; scales as x",
-        source: "HPGMG-FV, boxes are cubes",
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 4, high: 512 },
-        default: "128",
-        about: "cells of a box along z, at scale 1; scales as x",
-        source: "HPGMG-FV, boxes are cubes",
-    },
-    Parameter {
-        name: "boxes",
-        kind: ParameterKind::Count { low: 1, high: 8 },
-        default: "2",
-        about: "boxes along each axis",
-        source: "HPGMG-FV, `target_boxes_per_rank` 8, as its example jobs have",
-    },
-    Parameter {
-        name: "align",
-        kind: ParameterKind::Choice(&["4", "32"]),
-        default: "4",
-        about: "doubles that a row of a box is padded to a multiple of",
-        source: "`BOX_ALIGN_JSTRIDE`: 4 in HPGMG-FV, 32 in hpgmg-cuda with unified memory",
-    },
-    Parameter {
-        name: "vectors",
-        kind: ParameterKind::Count { low: 8, high: 12 },
-        default: "8",
-        about: "vectors of a level: eight that a solve touches, and others of the set-up",
-        source: "`VECTORS_RESERVED`: 10 in HPGMG-FV, 12 in hpgmg-cuda; eight reach the 1.32 GB of HMG Table III",
-    },
-    Parameter {
-        name: "smooths",
-        kind: ParameterKind::Count { low: 1, high: 100 },
-        default: "3",
-        about: "red-black sweeps before and after each correction",
-        source: "HPGMG-FV, Gauss-Seidel (`NUM_SMOOTHS`), the default smoother",
-    },
-    Parameter {
-        name: "cycle",
-        kind: ParameterKind::Choice(&["F", "V"]),
-        default: "F",
-        about: "a solve: full multigrid, or one V-cycle",
-        source: "HPGMG-FV, `--fv-cycle` (F)",
-    },
-    Parameter {
-        name: "solves",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "1",
-        about: "solves, each from zero",
-        source: "assumed: all are alike",
-    },
-    Parameter {
-        name: "host",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "10000",
-        about: "cells of a level that the host still computes, at scale 1",
-        source: "hpgmg-cuda, `build.sh` (`HOST_LEVEL_SIZE_THRESHOLD`)",
-    },
-];
+program! {
+    // The number of levels below the finest, and hence the number of launches, grows with the logarithm of the side.
+    /// geometric multigrid: boxes exchange ghost cells ahead of each stencil, on large levels and on tiny ones
+    pub(crate) static HPGMG = "hpgmg",
+        "HPGMG-FV (Adams et al., LBNL-6630E), second order, with the kernels of NVIDIA's hpgmg-cuda; HMG Table III \
+        (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// cells of a box along x, at scale 1; z, y and x are halved in turn until their product is scaled
+        x: count(4..=512) = 128, "HPGMG-FV, `log2_box_dim` 7; eight such boxes reach the footprints of the papers";
+        /// cells of a box along y, at scale 1; scales as x
+        y: count(4..=512) = 128, "HPGMG-FV, boxes are cubes";
+        /// cells of a box along z, at scale 1; scales as x
+        z: count(4..=512) = 128, "HPGMG-FV, boxes are cubes";
+        /// boxes along each axis
+        boxes: count(1..=8) = 2, "HPGMG-FV, `target_boxes_per_rank` 8, as its example jobs have";
+        /// doubles that a row of a box is padded to a multiple of
+        align: one_of(4, 32) = 4, "`BOX_ALIGN_JSTRIDE`: 4 in HPGMG-FV, 32 in hpgmg-cuda with unified memory";
+        /// vectors of a level: eight that a solve touches, and others of the set-up
+        vectors: count(8..=12) = 8,
+            "`VECTORS_RESERVED`: 10 in HPGMG-FV, 12 in hpgmg-cuda; eight reach the 1.32 GB of HMG Table III";
+        /// red-black sweeps before and after each correction
+        smooths: count(1..=100) = 3, "HPGMG-FV, Gauss-Seidel (`NUM_SMOOTHS`), the default smoother";
+        /// a solve: full multigrid, or one V-cycle
+        cycle: choice("F", "V") = "F", "HPGMG-FV, `--fv-cycle` (F)";
+        /// solves, each from zero
+        solves: count(1..=1000) = 1, "assumed: all are alike";
+        /// cells of a level that the host still computes, at scale 1
+        host: count(1..=1 << 30) = 10_000, "hpgmg-cuda, `build.sh` (`HOST_LEVEL_SIZE_THRESHOLD`)";
+    }
+    lay_out: lay_out;
+}
 
-/// The HPGMG benchmark. The number of levels below the finest, and hence the number of launches, grows with the
-/// logarithm of the side.
-pub(crate) static HPGMG: Benchmark = Benchmark {
-    name: "hpgmg",
-    about: "geometric multigrid: boxes exchange ghost cells ahead of each stencil, on large levels and on tiny ones",
-    source: "HPGMG-FV (Adams et al., LBNL-6630E), second order, with the kernels of NVIDIA's hpgmg-cuda; HMG Table III \
-             (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-/// Vectors for all levels, the finest first; the last level is computed by the host.
-struct Multigrid {
-    /// Solution, and the temporary vector for half sweeps and residuals.
-    u: [Array<f64>; 2],
-    /// Right-hand side on the finest level.
-    rhs: Array<f64>,
-    /// Right-hand side for a cycle.
-    remainder: Array<f64>,
-    /// Coefficient at the face below each cell along each axis.
-    beta: [Array<f64>; 3],
-    /// Inverse diagonal for the operator.
-    inverse: Array<f64>,
-    /// Largest magnitude, in the bit pattern for a double.
-    norm: Array<u64>,
-    levels: Vec<GridLevel>,
-    /// Ghost-cell lists per level, indexed by reach.
-    ghosts: Vec<[Ghosts; 2]>,
-    smooths: u64,
-    full: bool,
-    solves: u64,
-    seed: u64,
+arrays! {
+    lay_out(memory, name: &'static str, request: &mut Request) {
+        let sides = ["x", "y", "z"].map(|name| request.fit_multiple(name, request.values.count(name), MULTIPLE));
+        let wanted = request.scale.of(sides.iter().product());
+        let sides = scaled(sides, wanted);
+        let rule = "sides are halved or doubled, in multiples of 4";
+        request.fit("z", wanted.div_ceil(sides[0] * sides[1]), sides[2], rule);
+        let count = |name| request.values.count(name);
+        let (boxes, align) = (count("boxes"), request.values.text("align") == "32");
+        let align = if align { 32 } else { 4 };
+        let padded = [sides[0].next_multiple_of(align) + align, sides[1] + 2, sides[2] + 3];
+        check_indices(name, padded.iter().product::<u64>() * boxes.pow(3) * 2, "elements of a vector")?;
+        let threshold = request.scale.of(count("host"));
+        let levels = GridLevel::all(sides.map(|side| side as i32), boxes as i32, align as i32, threshold as i32);
+        require(name, levels.len() > 1, || "a level of boxes that cannot be halved".to_owned())?;
+        let elements = levels.last().map_or(0, |level| level.end() as u64);
+    }
+    /// Vectors for all levels, the finest first; the last level is computed by the host.
+    struct Multigrid {
+        /// Solution, and the temporary vector for half sweeps and residuals.
+        u: [Array<f64>; 2]["u", "temporary"; elements],
+        /// Right-hand side on the finest level.
+        rhs: Array<f64>[elements],
+        /// Right-hand side for a cycle.
+        remainder: Array<f64>[elements],
+        /// Coefficient at the face below each cell along each axis.
+        beta: [Array<f64>; 3]["beta_x", "beta_y", "beta_z"; elements],
+        /// Inverse diagonal for the operator.
+        inverse: Array<f64>[elements],
+        /// Largest magnitude, in the bit pattern for a double.
+        norm: Array<u64>[1, fixed],
+        /// Ghost-cell lists per level, indexed by reach.
+        ghosts: Vec<[Ghosts; 2]> =
+            levels.iter().map(|level| [Reach::Faces, Reach::Box].map(|reach| Ghosts::new(level, reach))).collect(),
+        levels: Vec<GridLevel>,
+        smooths: u64 = count("smooths"),
+        full: bool = request.values.text("cycle") == "F",
+        solves: u64 = count("solves"),
+        seed: u64 = request.seed,
+    }
 }
 
 /// Box sides at the scale: z, y and x in turn are halved, or doubled, until their product is nearest to `wanted`.
@@ -158,37 +118,9 @@ fn scaled(sides: [u64; 3], wanted: u64) -> [u64; 3] {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let sides = ["x", "y", "z"].map(|name| request.fit_multiple(name, request.values.count(name), MULTIPLE));
-    let wanted = request.scale.of(sides.iter().product());
-    let sides = scaled(sides, wanted);
-    let rule = "sides are halved or doubled, in multiples of 4";
-    request.fit("z", wanted.div_ceil(sides[0] * sides[1]), sides[2], rule);
-    let count = |name| request.values.count(name);
-    let (boxes, align) = (count("boxes"), request.values.text("align") == "32");
-    let align = if align { 32 } else { 4 };
-    let padded = [sides[0].next_multiple_of(align) + align, sides[1] + 2, sides[2] + 3];
-    check_indices(name, padded.iter().product::<u64>() * boxes.pow(3) * 2, "elements of a vector")?;
-    let threshold = request.scale.of(count("host"));
-    let levels = GridLevel::all(sides.map(|side| side as i32), boxes as i32, align as i32, threshold as i32);
-    require(name, levels.len() > 1, || "a level of boxes that cannot be halved".to_owned())?;
-    let elements = levels.last().map_or(0, |level| level.end() as u64);
-    let mut vector = |name| memory.array(name, elements, Scaling::Scales);
-    let grids = Multigrid {
-        u: [vector("u"), vector("temporary")],
-        rhs: vector("rhs"),
-        remainder: vector("remainder"),
-        beta: [vector("beta_x"), vector("beta_y"), vector("beta_z")],
-        inverse: vector("inverse"),
-        norm: memory.array("norm", 1, Scaling::Fixed),
-        ghosts: levels.iter().map(|level| [Reach::Faces, Reach::Box].map(|reach| Ghosts::new(level, reach))).collect(),
-        levels,
-        smooths: count("smooths"),
-        full: request.values.text("cycle") == "F",
-        solves: count("solves"),
-        seed: request.seed,
-    };
-    for name in OTHERS.iter().take((count("vectors") - TOUCHED) as usize) {
-        memory.array::<f64>(name, elements, Scaling::Scales);
+    let grids = Multigrid::lay_out(memory, name, request)?;
+    for name in OTHERS.iter().take((request.values.count("vectors") - TOUCHED) as usize) {
+        memory.array::<f64>(name, grids.rhs.len(), Scaling::Scales);
     }
     Ok(Box::new(grids))
 }

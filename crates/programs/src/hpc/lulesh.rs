@@ -21,109 +21,75 @@ mod reference;
 mod regions;
 mod separate;
 
-use crate::reference::compare_f64;
+use crate::prelude::*;
 use fused::Fused;
 use mesh::{CORNERS, FACES, HexMesh, NumberingScheme};
 use separate::Separate;
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Memory, Scaling};
 
 /// Box side along z. Source: LULESH 2.0 (`BuildMesh`).
 const SIDE: f64 = 1.125;
 /// Blast energy for 45 elements along the side. Source: LULESH 2.0 (`ebase`).
 const BLAST: f64 = 3.948_746e7;
 
-const fn steps(default: &'static str, source: &'static str) -> Parameter {
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default,
-        about: "steps in time",
-        source,
-    }
+parameters! {
+    /// elements along each side, at scale 1; x and y scale by the root, z does not, for modules share planes of z
+    const EDGE = side: count(2..=256) = 98,
+        "NUMA-GPU, Table 2 (HPC-Lulesh): the only side within 5 % of its 12,202 CTAs and 10 % of its 578 MB";
+    /// steps in time
+    const STEPS = steps: count(1..=100_000) = 2, "assumed: all launch the same kernels over the same mesh";
+    /// regions that the elements are dealt to in short runs; kernels walk elements region by region
+    const REGIONS = regions: count(1..=100) = 11, "LULESH 2.0 (`-r`) and its CUDA port";
 }
 
-const fn side(default: &'static str, source: &'static str) -> Parameter {
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 2, high: 256 },
-        default,
-        about: "elements along each side, at scale 1; x and y scale by the root, z does not, for modules share planes of z",
-        source,
+program! {
+    // LULESH 2.0 with regular numbering.
+    /// Lagrangian hydrodynamics: gathers between elements and nodes, and elements in the order of regions
+    pub(crate) static LULESH = "lulesh",
+        "LULESH 2.0 (LLNL-TR-641973), its CUDA port (e-ago/lulesh2-cuda-async); NUMA-GPU, Table 2 (HPC-Lulesh)";
+    properties: data_independent;
+    parameters {
+        EDGE;
+        REGIONS;
+        STEPS;
     }
+    lay_out: |name, request, memory| {
+        let regions = request.values.count("regions") as i32;
+        Ok(Box::new(Domain::lay_out(memory, name, request, NumberingScheme::Rows, Some(regions))?))
+    };
 }
 
-/// Parameter for the number of material regions.
-const REGIONS: Parameter = Parameter {
-    name: "regions",
-    kind: ParameterKind::Count { low: 1, high: 100 },
-    default: "11",
-    about: "regions that the elements are dealt to in short runs; kernels walk elements region by region",
-    source: "LULESH 2.0 (`-r`) and its CUDA port",
-};
-
-const ALIKE: &str = "assumed: all launch the same kernels over the same mesh";
-
-static STRUCTURED: [Parameter; 3] = [
-    side("98", "NUMA-GPU, Table 2 (HPC-Lulesh): the only side within 5 % of its 12,202 CTAs and 10 % of its 578 MB"),
-    REGIONS,
-    steps("2", ALIKE),
-];
-static UNSTRUCTURED: [Parameter; 3] = [
-    side("32", "the CUDA port's `sedov21oct.lmesh` has 31,408 elements; 72 is NUMA-GPU's HPC-Lulesh-Unstruct-Mesh2"),
-    REGIONS,
-    steps("2", ALIKE),
-];
-static HIP: [Parameter; 2] = [
-    side("45", "gem5-resources, `lulesh.hip.cc` (`edgeElems`)"),
-    steps(
-        "10",
-        "gem5-resources, `lulesh.hip.cc`: the second of its arguments `1.0e-2 10`, which CPElide's Table II names",
-    ),
-];
-
-/// LULESH 2.0 with regular numbering.
-pub(crate) static LULESH: Benchmark = Benchmark {
-    name: "lulesh",
-    about: "Lagrangian hydrodynamics: gathers between elements and nodes, and elements in the order of regions",
-    source: "LULESH 2.0 (LLNL-TR-641973), its CUDA port (e-ago/lulesh2-cuda-async); NUMA-GPU, Table 2 (HPC-Lulesh)",
-    parameters: &STRUCTURED,
-    nonlinear: false,
-    data_independent: true,
+program! {
+    // LULESH 2.0 on a mesh numbered in shells.
+    /// Lagrangian hydrodynamics on a mesh that is numbered in shells around the blast
+    pub(crate) static LULESH_UNSTRUCTURED = "lulesh-unstructured",
+        "LULESH 2.0 (LLNL-TR-641973), its CUDA port (e-ago/lulesh2-cuda-async) with a mesh from a file; NUMA-GPU, \
+        Table 2 (HPC-Lulesh-Unstruct)";
+    properties: data_independent;
+    parameters {
+        EDGE = 32,
+            "the CUDA port's `sedov21oct.lmesh` has 31,408 elements; 72 is NUMA-GPU's HPC-Lulesh-Unstruct-Mesh2";
+        REGIONS;
+        STEPS;
+    }
     lay_out: |name, request, memory| {
         let regions = request.values.count("regions") as i32;
-        Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Rows, Some(regions))?))
-    },
-};
+        Ok(Box::new(Domain::lay_out(memory, name, request, NumberingScheme::Shells, Some(regions))?))
+    };
+}
 
-/// LULESH 2.0 on a mesh numbered in shells.
-pub(crate) static LULESH_UNSTRUCTURED: Benchmark = Benchmark {
-    name: "lulesh-unstructured",
-    about: "Lagrangian hydrodynamics on a mesh that is numbered in shells around the blast",
-    source: "LULESH 2.0 (LLNL-TR-641973), its CUDA port (e-ago/lulesh2-cuda-async) with a mesh from a file; NUMA-GPU, \
-             Table 2 (HPC-Lulesh-Unstruct)",
-    parameters: &UNSTRUCTURED,
-    nonlinear: false,
-    data_independent: true,
-    lay_out: |name, request, memory| {
-        let regions = request.values.count("regions") as i32;
-        Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Shells, Some(regions))?))
-    },
-};
-
-/// LULESH 1.0.
-pub(crate) static LULESH_HIP: Benchmark = Benchmark {
-    name: "lulesh-hip",
-    about: "Lagrangian hydrodynamics in many small kernels, which hand arrays of a step to each other",
-    source: "LULESH 1.0 (LLNL-TR-490254), its HIP port in gem5-resources; CPElide, Table II (Lulesh)",
-    parameters: &HIP,
-    nonlinear: false,
-    data_independent: true,
-    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Rows, None)?)),
-};
+program! {
+    // LULESH 1.0.
+    /// Lagrangian hydrodynamics in many small kernels, which hand arrays of a step to each other
+    pub(crate) static LULESH_HIP = "lulesh-hip",
+        "LULESH 1.0 (LLNL-TR-490254), its HIP port in gem5-resources; CPElide, Table II (Lulesh)";
+    properties: data_independent;
+    parameters {
+        EDGE = 45, "gem5-resources, `lulesh.hip.cc` (`edgeElems`)";
+        STEPS = 10,
+            "gem5-resources, `lulesh.hip.cc`: the second of its arguments `1.0e-2 10`, which CPElide's Table II names";
+    }
+    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(memory, name, request, NumberingScheme::Rows, None)?));
+}
 
 type Field = Array<f64>;
 type RecordResult = Result<(), RecordError>;
@@ -136,51 +102,60 @@ enum Version {
     Separate(Separate),
 }
 
-struct Domain {
-    mesh: HexMesh,
-    /// Node index for each corner: `[corner][element]`
-    nodes_of: Array<i32>,
-    /// Neighbouring element beyond each face: `[face][element]`
-    beyond: Array<i32>,
-    /// Bit mask by face: set for border faces.
-    borders: Array<u32>,
-    /// Number of element corners around each node.
-    counts: Array<i32>,
-    corners: Array<i32>,
-    /// Nodes on the symmetry plane across each axis.
-    symmetry: [Array<i32>; 3],
-    place: [Field; 3],
-    velocity: [Field; 3],
-    acceleration: [Field; 3],
-    force: [Field; 3],
-    node_mass: Field,
-    /// `[corner][element]`, along each axis.
-    corner_force: [Field; 3],
-    /// Initial volume, current relative volume, and next relative volume.
-    reference_volume: Field,
-    volume: Field,
-    new_volume: Field,
-    change: Field,
-    rates: [Field; 3],
-    strain: Field,
-    length: Field,
-    mass: Field,
-    sound: Field,
-    energy: Field,
-    pressure: Field,
-    viscosity: Field,
-    linear: Field,
-    quadratic: Field,
-    gradients: [Field; 3],
-    lengths: [Field; 3],
-    /// Longest steps allowed by the elements in each CTA.
-    limits: [Field; 2],
-    version: Version,
-    /// Host copy with the contents of `symmetry`.
-    held: [Vec<i32>; 3],
-    /// Elements along z.
-    side: i32,
-    steps: u64,
+arrays! {
+    lay_out(memory, name: &'static str, request: &mut Request, order: NumberingScheme, regions: Option<i32>) {
+        let side = request.values.count("side");
+        let along = request.fit_least("side", request.scale.side_of(side), 2);
+        check_indices(name, (along + 1) * (along + 1) * (side + 1) * CORNERS as u64, "corners")?;
+        let mesh = HexMesh::new([along as i32, along as i32, side as i32], order);
+        let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
+        let all_corners = CORNERS as u64 * elements;
+        let held = [0, 1, 2].map(|axis| mesh.symmetry_nodes(axis));
+        let ctas = match regions {
+            Some(_) => fused::ctas_of_limits(elements, request.scale),
+            None => separate::ctas_of_limits(elements),
+        };
+    }
+    /// A mesh and its values; those of LULESH 2.0 if regions are given.
+    struct Domain {
+        /// Node index for each corner: `[corner][element]`
+        nodes_of: Array<i32>[all_corners],
+        /// Neighbouring element beyond each face: `[face][element]`
+        beyond: Array<i32>[FACES as u64 * elements],
+        /// Number of element corners around each node.
+        counts: Array<i32>[nodes],
+        corners: Array<i32>[if regions.is_some() { all_corners } else { CORNERS as u64 * nodes }],
+        /// Bit mask by face: set for border faces.
+        borders: Array<u32>[elements],
+        /// Nodes on the symmetry plane across each axis.
+        symmetry: [Array<i32>; 3] = lists(memory, &held),
+        version: Version = match regions {
+            Some(regions) => Version::Fused(Fused::lay_out(memory, &mesh, regions)),
+            None => Version::Separate(Separate::lay_out(memory, elements)),
+        },
+        /// Longest steps allowed by the elements in each CTA.
+        limits: [Field; 2]["courant", "change_limit"; ctas],
+        /// `[corner][element]`, along each axis.
+        corner_force: [Field; 3]["corner_force_x", "corner_force_y", "corner_force_z"; all_corners],
+        place: [Field; 3]["x", "y", "z"; nodes],
+        velocity: [Field; 3]["velocity_x", "velocity_y", "velocity_z"; nodes],
+        acceleration: [Field; 3]["acceleration_x", "acceleration_y", "acceleration_z"; nodes],
+        force: [Field; 3]["force_x", "force_y", "force_z"; nodes],
+        node_mass: Field[nodes],
+        /// Initial volume, current relative volume, and next relative volume.
+        reference_volume: Field[elements],
+        volume, new_volume, change: Field[elements],
+        rates: [Field; 3]["rate_x", "rate_y", "rate_z"; elements],
+        strain, length, mass, sound, energy, pressure, viscosity, linear, quadratic: Field[elements],
+        gradients: [Field; 3]["gradient_xi", "gradient_eta", "gradient_zeta"; elements],
+        lengths: [Field; 3]["length_xi", "length_eta", "length_zeta"; elements],
+        /// Host copy with the contents of `symmetry`.
+        held: [Vec<i32>; 3],
+        /// Elements along z.
+        side: i32,
+        steps: u64 = request.values.count("steps"),
+        mesh: HexMesh,
+    }
 }
 
 /// Adds the node lists for the symmetry planes. Planes across x and y contain the axis that does not scale.
@@ -190,83 +165,6 @@ fn lists(memory: &mut Memory, held: &[Vec<i32>; 3]) -> [Array<i32>; 3] {
 }
 
 impl Domain {
-    /// Adds all arrays; LULESH 2.0's arrays if regions are given.
-    fn lay_out(
-        name: &'static str,
-        request: &mut Request,
-        memory: &mut Memory,
-        order: NumberingScheme,
-        regions: Option<i32>,
-    ) -> Result<Domain, WorkloadError> {
-        let side = request.values.count("side");
-        let along = request.fit_least("side", request.scale.side_of(side), 2);
-        check_indices(name, (along + 1) * (along + 1) * (side + 1) * CORNERS as u64, "corners")?;
-        let mesh = HexMesh::new([along as i32, along as i32, side as i32], order);
-        let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
-        let all_corners = CORNERS as u64 * elements;
-        let held = [0, 1, 2].map(|axis| mesh.symmetry_nodes(axis));
-        let mut index = |name: &str, len| memory.array(name, len, Scaling::Scales);
-        let nodes_of = index("nodes_of", all_corners);
-        let beyond = index("beyond", FACES as u64 * elements);
-        let counts = index("counts", nodes);
-        let corners = index("corners", if regions.is_some() { all_corners } else { CORNERS as u64 * nodes });
-        let borders = memory.array("borders", elements, Scaling::Scales);
-        let symmetry = lists(memory, &held);
-        let (version, ctas) = match regions {
-            Some(regions) => {
-                let ctas = fused::ctas_of_limits(elements, request.scale);
-                (Version::Fused(Fused::lay_out(memory, &mesh, regions)), ctas)
-            }
-            None => (Version::Separate(Separate::lay_out(memory, elements)), separate::ctas_of_limits(elements)),
-        };
-        let mut field = |name: &str, len| memory.array(name, len, Scaling::Scales);
-        let limits = ["courant", "change_limit"].map(|name| field(name, ctas));
-        let corner_force = ["corner_force_x", "corner_force_y", "corner_force_z"].map(|name| field(name, all_corners));
-        let mut nodal = |name| field(name, nodes);
-        let place = ["x", "y", "z"].map(&mut nodal);
-        let velocity = ["velocity_x", "velocity_y", "velocity_z"].map(&mut nodal);
-        let acceleration = ["acceleration_x", "acceleration_y", "acceleration_z"].map(&mut nodal);
-        let force = ["force_x", "force_y", "force_z"].map(&mut nodal);
-        let node_mass = nodal("node_mass");
-        let mut field = |name| field(name, elements);
-        Ok(Domain {
-            nodes_of,
-            beyond,
-            borders,
-            counts,
-            corners,
-            symmetry,
-            place,
-            velocity,
-            acceleration,
-            force,
-            node_mass,
-            corner_force,
-            reference_volume: field("reference_volume"),
-            volume: field("volume"),
-            new_volume: field("new_volume"),
-            change: field("change"),
-            rates: ["rate_x", "rate_y", "rate_z"].map(&mut field),
-            strain: field("strain"),
-            length: field("length"),
-            mass: field("mass"),
-            sound: field("sound"),
-            energy: field("energy"),
-            pressure: field("pressure"),
-            viscosity: field("viscosity"),
-            linear: field("linear"),
-            quadratic: field("quadratic"),
-            gradients: ["gradient_xi", "gradient_eta", "gradient_zeta"].map(&mut field),
-            lengths: ["length_xi", "length_eta", "length_zeta"].map(&mut field),
-            limits,
-            version,
-            held,
-            side: side as i32,
-            steps: request.values.count("steps"),
-            mesh,
-        })
-    }
-
     /// Initial volume per element.
     fn start_volume(&self) -> f64 {
         (SIDE / f64::from(self.side)).powi(3)

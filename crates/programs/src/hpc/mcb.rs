@@ -6,12 +6,7 @@
 //!
 //! Tallies are integers, in units of 2^-20 particle weights, which makes sums independent of their order.
 
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, map_active};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: NUMA-GPU, Table 2: 5001 CTAs, one more than 1,280,000 particles fill.
 const THREADS: u32 = 256;
@@ -28,82 +23,47 @@ const TALLIES: i32 = 4;
 /// Memory order for tally sums: relaxed, at system scope, because CTAs on all GPUs add to them.
 const SUMS: Order = Order::relaxed(Scope::Sys);
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "particles",
-        kind: ParameterKind::Count { low: 1, high: 1 << 26 },
-        default: "1280000",
-        about: "particles, at scale 1; scales",
-        source: "NUMA-GPU, Table 2: 5001 CTAs of 256 threads, 162 MB",
-    },
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 1, high: 1 << 13 },
-        default: "400",
-        about: "cells along each side of the mesh, at scale 1; scales by the root",
-        source: "CORAL, MCB: `--nZonesX=400 --nZonesY=400`",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "1",
-        about: "time steps",
-        source: "assumed: all alike while particles are left",
-    },
-];
-
-/// The MCB benchmark.
-pub(crate) static MCB: Benchmark = Benchmark {
-    name: "mcb",
-    about: "Monte Carlo transport: divergent histories, tallies scattered by atomics",
-    source: "MCB (LLNL, CORAL); NUMA-GPU, Table 2 (HPC-MCB); one energy group, analog absorption",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
+program! {
+    /// Monte Carlo transport: divergent histories, tallies scattered by atomics
+    pub(crate) static MCB = "mcb",
+        "MCB (LLNL, CORAL); NUMA-GPU, Table 2 (HPC-MCB); one energy group, analog absorption";
+    parameters {
+        /// particles, at scale 1; scales
+        particles: count(1..=1 << 26) = 1_280_000, "NUMA-GPU, Table 2: 5001 CTAs of 256 threads, 162 MB";
+        /// cells along each side of the mesh, at scale 1; scales by the root
+        side: count(1..=1 << 13) = 400, "CORAL, MCB: `--nZonesX=400 --nZonesY=400`";
+        /// time steps
+        steps: count(1..=1000) = 1, "assumed: all alike while particles are left";
+    }
+    lay_out(name, request, memory) {
+        let particles = request.scale.of(particles);
+        let side = request.scale.side_of(side);
+        check_indices(name, particles + u64::from(THREADS), "particles")?;
+        check_indices(name, TALLIES as u64 * side * side, "tallies")?;
+    }
+    struct Transport {
+        reals: [Array<f64>; REALS.len()] = REALS.map(|field| memory.array(field, particles, Scaling::Scales)),
+        wholes: [Array<u32>; WHOLES.len()] = WHOLES.map(|field| memory.array(field, particles, Scaling::Scales)),
+        /// Random-number state per particle.
+        random: Array<u64>[particles],
+        /// Mean free paths to the next collision.
+        optical: Array<f64>[particles],
+        /// Collisions per cell side length.
+        opacity: Array<f64>[side * side],
+        /// [`TALLIES`] values per cell.
+        tally: Array<u64>[TALLIES as u64 * side * side],
+        /// Total weight that left the mesh.
+        escaped: Array<u64>[1, fixed],
+        side: i32,
+        steps: u64,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Real and integer particle fields, as in MCB's particles.
 const REALS: [&str; 11] =
     ["x", "y", "along_x", "along_y", "along_z", "energy", "weight", "speed", "left", "age", "path"];
 const WHOLES: [&str; 6] = ["cell", "state", "segments", "collisions", "id", "breed"];
-
-struct Transport {
-    reals: [Array<f64>; REALS.len()],
-    wholes: [Array<u32>; WHOLES.len()],
-    /// Random-number state per particle.
-    random: Array<u64>,
-    /// Mean free paths to the next collision.
-    optical: Array<f64>,
-    /// Collisions per cell side length.
-    opacity: Array<f64>,
-    /// [`TALLIES`] values per cell.
-    tally: Array<u64>,
-    /// Total weight that left the mesh.
-    escaped: Array<u64>,
-    side: i32,
-    steps: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let particles = request.scale.of(request.values.count("particles"));
-    let side = request.scale.side_of(request.values.count("side"));
-    check_indices(name, particles + u64::from(THREADS), "particles")?;
-    check_indices(name, TALLIES as u64 * side * side, "tallies")?;
-    Ok(Box::new(Transport {
-        reals: REALS.map(|field| memory.array(field, particles, Scaling::Scales)),
-        wholes: WHOLES.map(|field| memory.array(field, particles, Scaling::Scales)),
-        random: memory.array("random", particles, Scaling::Scales),
-        optical: memory.array("optical", particles, Scaling::Scales),
-        opacity: memory.array("opacity", side * side, Scaling::Scales),
-        tally: memory.array("tally", TALLIES as u64 * side * side, Scaling::Scales),
-        escaped: memory.array("escaped", 1, Scaling::Fixed),
-        side: side as i32,
-        steps: request.values.count("steps"),
-        seed: request.seed,
-    }))
-}
 
 /// Particle states: in flight, or gone.
 const ALIVE: u32 = 1;

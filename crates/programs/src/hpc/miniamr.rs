@@ -13,14 +13,7 @@ mod reference;
 use self::face::{BORDER, COARSER, FINER, GhostCells, KIND, PART, slot_of, words};
 use self::octree::{BlockPosition, MeshChange, Octree};
 use self::reference::ReferenceMesh;
-use crate::cell_grid::CellGrid;
-use crate::reference::compare_f64;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA; a CTA handles one variable in one block. Source: assumed, the usual size.
 const THREADS: u32 = 256;
@@ -33,132 +26,54 @@ const MOTION: [f64; 2] = [0.026, 0.014];
 /// Words per entry in the change list: a large block and its eight parts.
 const CHANGE: i32 = 9;
 
-static PARAMETERS: [Parameter; 10] = [
-    Parameter {
-        name: "blocks",
-        kind: ParameterKind::Count { low: 1, high: 1 << 20 },
-        default: "3392",
-        about: "blocks that storage has room for, at scale 1, at least the coarsest; scales",
-        source: "HMG Table III: MiniAMR-test2, 1.80 GB; miniAMR's `max_blocks`",
-    },
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Choice(&["4", "6", "8", "10", "12", "16"]),
-        default: "10",
-        about: "cells along each side of a block",
-        source: "miniAMR, `nx`, `ny`, `nz`",
-    },
-    Parameter {
-        name: "variables",
-        kind: ParameterKind::Count { low: 1, high: 100 },
-        default: "40",
-        about: "variables of a cell",
-        source: "miniAMR, `num_vars`",
-    },
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 1, high: 256 },
-        default: "16",
-        about: "coarsest blocks along x, at scale 1; scales by the root",
-        source: "assumed: with y, z and the object, blocks in use come near what storage has room for",
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 1, high: 256 },
-        default: "16",
-        about: "coarsest blocks along y, at scale 1; scales by the root",
-        source: "assumed, as x",
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 1, high: 256 },
-        default: "4",
-        about: "coarsest blocks along z; does not scale",
-        source: "assumed, as x",
-    },
-    Parameter {
-        name: "levels",
-        kind: ParameterKind::Count { low: 0, high: 4 },
-        default: "1",
-        about: "times that a block may split (miniAMR's `num_refine`)",
-        source: "assumed: more levels leave too few coarse blocks in the storage of HMG Table III",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "20",
-        about: "time steps; the object moves behind each",
-        source: "miniAMR, `num_tsteps`",
-    },
-    Parameter {
-        name: "stages",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "20",
-        about: "stages of a time step",
-        source: "miniAMR, `stages_per_ts`",
-    },
-    Parameter {
-        name: "period",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "5",
-        about: "time steps from one change of the mesh to the next",
-        source: "miniAMR, `refine_freq`",
-    },
-];
-
-/// The miniAMR benchmark.
-pub(crate) static MINIAMR: Benchmark = Benchmark {
-    name: "miniamr",
-    about: "stencil on an adaptive mesh of blocks: ghost cells from neighbours of other sizes, splits and merges",
-    source: "miniAMR (Mantevo), seven-point stencil; HMG Table III (HPC_MiniAMR-test2)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
-
-struct AmrBlocks {
-    /// Cell values, `[slot][variable][z][y][x]`, with one ghost cell on each side.
-    cells: Array<f64>,
-    /// Slots in use, ascending.
-    active: Array<u32>,
-    /// `[slot][face][4]`: neighbour kinds and slots.
-    neighbours: Array<u32>,
-    /// Slots for blocks that split or merge, and for their parts.
-    changes: Array<u32>,
-    roots: CellGrid,
-    side: i32,
-    variables: i32,
-    levels: u32,
-    steps: u64,
-    stages: u64,
-    period: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let along = |name| request.scale.side_of(request.values.count(name)) as i32;
-    let roots = CellGrid { x: along("x"), y: along("y"), z: request.values.count("z") as i32 };
-    let room = request.scale.of(request.values.count("blocks"));
-    let blocks = request.fit("blocks", room, room.max(roots.count() as u64), "as many as the coarsest, at least");
-    let count = |name| request.values.count(name);
-    let (side, variables) = (count("side"), count("variables"));
-    let cells = blocks * variables * (side + 2).pow(3);
-    check_indices(name, cells, "cells")?;
-    Ok(Box::new(AmrBlocks {
-        cells: memory.array("cells", cells, Scaling::Scales),
-        active: memory.array("active", blocks, Scaling::Scales),
-        neighbours: memory.array("neighbours", blocks * 6 * 4, Scaling::Scales),
-        changes: memory.array("changes", blocks.div_ceil(8) * CHANGE as u64, Scaling::Scales),
-        roots,
-        side: side as i32,
-        variables: variables as i32,
-        levels: count("levels") as u32,
-        steps: count("steps"),
-        stages: count("stages"),
-        period: count("period"),
-        seed: request.seed,
-    }))
+program! {
+    /// stencil on an adaptive mesh of blocks: ghost cells from neighbours of other sizes, splits and merges
+    pub(crate) static MINIAMR = "miniamr", "miniAMR (Mantevo), seven-point stencil; HMG Table III (HPC_MiniAMR-test2)";
+    parameters {
+        /// blocks that storage has room for, at scale 1, at least the coarsest; scales
+        blocks: count(1..=1 << 20) = 3392, "HMG Table III: MiniAMR-test2, 1.80 GB; miniAMR's `max_blocks`";
+        /// cells along each side of a block
+        side: one_of(4, 6, 8, 10, 12, 16) = 10, "miniAMR, `nx`, `ny`, `nz`";
+        /// variables of a cell
+        variables: count(1..=100) = 40, "miniAMR, `num_vars`";
+        /// coarsest blocks along x, at scale 1; scales by the root
+        x: count(1..=256) = 16, "assumed: with y, z and the object, blocks in use come near what storage has room for";
+        /// coarsest blocks along y, at scale 1; scales by the root
+        y: count(1..=256) = 16, "assumed, as x";
+        /// coarsest blocks along z; does not scale
+        z: count(1..=256) = 4, "assumed, as x";
+        /// times that a block may split (miniAMR's `num_refine`)
+        levels: count(0..=4) = 1, "assumed: more levels leave too few coarse blocks in the storage of HMG Table III";
+        /// time steps; the object moves behind each
+        steps: count(1..=1000) = 20, "miniAMR, `num_tsteps`";
+        /// stages of a time step
+        stages: count(1..=1000) = 20, "miniAMR, `stages_per_ts`";
+        /// time steps from one change of the mesh to the next
+        period: count(1..=1000) = 5, "miniAMR, `refine_freq`";
+    }
+    lay_out(name, request, memory) {
+        let along = |name| request.scale.side_of(request.values.count(name)) as i32;
+        let roots = CellGrid { x: along("x"), y: along("y"), z: z as i32 };
+        let room = request.scale.of(blocks);
+        let blocks = request.fit("blocks", room, room.max(roots.count() as u64), "as many as the coarsest, at least");
+        let cells = blocks * variables * (side + 2).pow(3);
+        check_indices(name, cells, "cells")?;
+    }
+    struct AmrBlocks {
+        /// Cell values, `[slot][variable][z][y][x]`, with one ghost cell on each side.
+        cells: Array<f64>[cells],
+        /// Slots in use, ascending.
+        active: Array<u32>[blocks],
+        /// `[slot][face][4]`: neighbour kinds and slots.
+        neighbours: Array<u32>[blocks * 6 * 4],
+        /// Slots for blocks that split or merge, and for their parts.
+        changes: Array<u32>[blocks.div_ceil(8) * CHANGE as u64],
+        roots: CellGrid,
+        side, variables: i32,
+        levels: u32,
+        steps, stages, period: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 type RecordResult = Result<(), RecordError>;

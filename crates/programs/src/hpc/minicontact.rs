@@ -7,14 +7,7 @@
 //! All quantities are integers: coordinates in 4096ths of a facet's side, so that the sum of forces does not depend on
 //! order.
 
-use crate::cell_grid::CellGrid;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA in the kernels that sum bin counts. Source: assumed, equal to the other kernels' default.
 const THREADS: u32 = 128;
@@ -33,111 +26,58 @@ const STIFFNESS: i64 = 8;
 /// Marker for a node that touches no facet.
 const NONE: u64 = u64::MAX;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "1152",
-        about: "facets of each surface along x, at scale 1; scales",
-        source: "assumed: with rows, the mesh that reaches the 246 MB of HMG Table III",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "1152",
-        about: "facets along y; does not scale, because modules share rows",
-        source: "assumed, as columns",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 10_000 },
-        default: "5",
-        about: "time steps",
-        source: "assumed: all alike from the second on",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["96", "128", "256", "512"]),
-        default: "128",
-        about: "threads of a CTA that takes a facet or a node each",
-        source: "assumed; the 15,423 CTAs of NUMA-GPU Table 2 fit 128 to 256 threads",
-    },
-];
-
-/// The MiniContact benchmark.
-pub(crate) static MINICONTACT: Benchmark = Benchmark {
-    name: "minicontact",
-    about: "contact of two surfaces: sorting into bins, searches, forces scattered by atomics",
-    source: "HMG Table III (HPC_MiniContact); NUMA-GPU, Table 2 (HPC-MiniContact-Mesh1, -Mesh2); search by bins and penalty forces are assumed, the usual algorithm of contact",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
-
-struct Surfaces {
-    /// Node coordinates, velocities and forces: the lower surface first, then the upper.
-    place: [Array<i64>; 3],
-    velocity: [Array<i64>; 3],
-    force: [Array<i64>; 3],
-    /// Four corner nodes per facet on the lower surface.
-    corners: Array<u32>,
-    /// Bounds per facet: least x, least y, largest x, largest y.
-    bounds: Array<i32>,
-    /// Bin per facet.
-    bin: Array<u32>,
-    /// Facet count per bin; the bin's first index in `sorted`, with one more at the end; the bin's next free index.
-    count: Array<u32>,
-    first: Array<u32>,
-    next: Array<u32>,
-    /// Number of facets before each block of bins.
-    blocks: Array<u32>,
-    sorted: Array<u32>,
-    /// Contact per upper node: depth × 2^32 + facet.
-    contact: Array<u64>,
-    /// Grid formed by a surface's facets.
-    facets: CellGrid,
-    bins: CellGrid,
-    steps: u64,
-    threads: u32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
-    let (facets, nodes) = (columns * rows, (columns + 1) * (rows + 1));
-    if 4 * nodes > i32::MAX as u64 || columns.max(rows) * SIDE as u64 > i32::MAX as u64 / 2 {
-        let message = format!("surfaces of {columns} by {rows} facets are too large for 32-bit coordinates");
-        return Err(WorkloadError::Shape { workload: name, message });
+program! {
+    /// contact of two surfaces: sorting into bins, searches, forces scattered by atomics
+    pub(crate) static MINICONTACT = "minicontact",
+        "HMG Table III (HPC_MiniContact); NUMA-GPU, Table 2 (HPC-MiniContact-Mesh1, -Mesh2); search by bins and \
+        penalty forces are assumed, the usual algorithm of contact";
+    parameters {
+        /// facets of each surface along x, at scale 1; scales
+        columns: count(1..=1 << 14) = 1152, "assumed: with rows, the mesh that reaches the 246 MB of HMG Table III";
+        /// facets along y; does not scale, because modules share rows
+        rows: count(1..=1 << 14) = 1152, "assumed, as columns";
+        /// time steps
+        steps: count(1..=10_000) = 5, "assumed: all alike from the second on";
+        /// threads of a CTA that takes a facet or a node each
+        threads: one_of(96, 128, 256, 512) = 128, "assumed; the 15,423 CTAs of NUMA-GPU Table 2 fit 128 to 256 threads";
     }
-    let bins = CellGrid { x: columns.div_ceil(2) as i32, y: rows.div_ceil(2) as i32, z: 1 };
-    let count = bins.count() as u64;
-    let mut wide = |name| memory.array(name, 2 * nodes, Scaling::Scales);
-    let place = ["x", "y", "z"].map(&mut wide);
-    let velocity = ["velocity_x", "velocity_y", "velocity_z"].map(&mut wide);
-    let force = ["force_x", "force_y", "force_z"].map(&mut wide);
-    let bounds = memory.array("bounds", 4 * facets, Scaling::Scales);
-    let contact = memory.array("contact", nodes, Scaling::Scales);
-    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-    Ok(Box::new(Surfaces {
-        place,
-        velocity,
-        force,
-        corners: array("corners", 4 * facets),
-        bounds,
-        bin: array("bin", facets),
-        count: array("count", count),
-        first: array("first", count + 1),
-        next: array("next", count),
-        blocks: array("blocks", count.div_ceil(u64::from(THREADS))),
-        sorted: array("sorted", facets),
-        contact,
-        facets: CellGrid { x: columns as i32, y: rows as i32, z: 1 },
-        bins,
-        steps: request.values.count("steps"),
-        threads: request.values.count("threads") as u32,
-        seed: request.seed,
-    }))
+    lay_out(name, request, memory) {
+        let columns = request.scale.of(columns);
+        let (facets, nodes) = (columns * rows, (columns + 1) * (rows + 1));
+        if 4 * nodes > i32::MAX as u64 || columns.max(rows) * SIDE as u64 > i32::MAX as u64 / 2 {
+            let message = format!("surfaces of {columns} by {rows} facets are too large for 32-bit coordinates");
+            return Err(WorkloadError::Shape { workload: name, message });
+        }
+        let bins = CellGrid { x: columns.div_ceil(2) as i32, y: rows.div_ceil(2) as i32, z: 1 };
+        let count = bins.count() as u64;
+    }
+    struct Surfaces {
+        /// Node coordinates, velocities and forces: the lower surface first, then the upper.
+        place: [Array<i64>; 3]["x", "y", "z"; 2 * nodes],
+        velocity: [Array<i64>; 3]["velocity_x", "velocity_y", "velocity_z"; 2 * nodes],
+        force: [Array<i64>; 3]["force_x", "force_y", "force_z"; 2 * nodes],
+        /// Bounds per facet: least x, least y, largest x, largest y.
+        bounds: Array<i32>[4 * facets],
+        /// Contact per upper node: depth × 2^32 + facet.
+        contact: Array<u64>[nodes],
+        /// Four corner nodes per facet on the lower surface.
+        corners: Array<u32>[4 * facets],
+        /// Bin per facet.
+        bin: Array<u32>[facets],
+        /// Facet count per bin; the bin's first index in `sorted`, with one more at the end; the bin's next free index.
+        count: Array<u32>[count],
+        first: Array<u32>[count + 1],
+        next: Array<u32>[count],
+        /// Number of facets before each block of bins.
+        blocks: Array<u32>[count.div_ceil(u64::from(THREADS))],
+        sorted: Array<u32>[facets],
+        /// Grid formed by a surface's facets.
+        facets: CellGrid = CellGrid { x: columns as i32, y: rows as i32, z: 1 },
+        bins: CellGrid,
+        steps: u64,
+        threads: u32,
+        seed: u64 = request.seed,
+    }
 }
 
 type RecordResult = Result<(), RecordError>;

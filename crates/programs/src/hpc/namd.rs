@@ -8,17 +8,10 @@
 //!
 //! Not modelled: NAMD's force tables, which stay in the texture caches; exclusions for bonded atoms.
 
-use crate::cell_grid::CellGrid;
+use crate::prelude::*;
 use crate::reference::compare;
-use crate::scope::{SCOPE, scope};
 use std::array::from_fn;
-use tombolo_types::{Order, Scope, Semantics};
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, MAX_LANES, Memory, Reduction, Scaling, Warp};
+use tombolo_types::Semantics;
 
 /// Threads per CTA. Source: NAMD 2.9, `BLOCK_SIZE` in ComputeNonbondedCUDAKernel.
 const THREADS: u32 = 128;
@@ -45,101 +38,55 @@ const PAIR_INSTRUCTIONS: u16 = 24;
 /// margin in tile pairing.
 const FARTHEST: f32 = 8.0;
 
-static PARAMETERS: [Parameter; 6] = [
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 1, high: 64 },
-        default: "6",
-        about: "patches along x, at scale 1; scales by the root",
-        source: "NAMD's apoa1; 6 × 6 × 4 × 27 are the 3888 CTAs of NUMA-GPU Table 2",
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 1, high: 64 },
-        default: "6",
-        about: "patches along y, at scale 1; scales with x to the patches of a plane",
-        source: "NAMD's apoa1",
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 1, high: 64 },
-        default: "4",
-        about: "patches along z; does not scale, because modules share planes of z",
-        source: "NAMD's apoa1",
-    },
-    Parameter {
-        name: "atoms",
-        kind: ParameterKind::Count { low: 1, high: 1024 },
-        default: "640",
-        about: "atoms of a patch, rounded up to whole layers of 128",
-        source: "NAMD's apoa1: 92,224 atoms in 144 patches; reaches the 72 MB of HMG Table III",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 20 },
-        default: "2",
-        about: "time steps; every fourth, from the first on, has slow forces too",
-        source: "assumed: one step of each kind; 20 are NAMD's `stepspercycle`, as long as pairs of tiles hold",
-    },
-    SCOPE,
-];
-
-/// The NAMD benchmark.
-pub(crate) static NAMD: Benchmark = Benchmark {
-    name: "namd",
-    about: "short-range molecular forces by pairs of patches: scoped fences and counters inside the kernel",
-    source: "NAMD 2.9 and 2.10, CUDA kernel for nonbonded forces; the system apoa1; HMG Table III (HPC_namd2.10)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct Patches {
-    /// Position within the patch, and charge, for each atom.
-    atoms: Array<f32>,
-    /// Parameters for each atom (`atom_param`): radius, square root of the well depth, and two unused words.
-    parameters: Array<f32>,
-    /// Low corner, 0, high corner, 0 for each tile.
-    bounds: Array<f32>,
-    /// Partial fast forces and energies, then slow forces, `[patch][neighbour][atom]`.
-    parts: [Array<f32>; 7],
-    /// Sums over the partial forces, `[patch][atom]`.
-    sums: [Array<f32>; 7],
-    /// Number of CTAs per patch that have stored their part.
-    arrived: Array<u32>,
-    grid: CellGrid,
-    atoms_per_patch: i32,
-    steps: u64,
-    scope: Scope,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let atoms_per_patch = request.fit_multiple("atoms", request.values.count("atoms"), LAYER);
-    let count = |name| request.values.count(name);
-    let x = request.scale.side_of(count("x"));
-    let y = ((request.scale.of(count("x") * count("y")) + x / 2) / x).max(1);
-    let patches = x * y * count("z");
-    let parts = patches * NEAR as u64 * atoms_per_patch;
-    check_indices(name, parts, "parts of forces")?;
-    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-    let atoms = patches * atoms_per_patch;
-    let parts_of = ["part_x", "part_y", "part_z", "part_energy", "part_slow_x", "part_slow_y", "part_slow_z"];
-    let sums_of = ["force_x", "force_y", "force_z", "energy", "slow_x", "slow_y", "slow_z"];
-    Ok(Box::new(Patches {
-        atoms: array("atoms", 4 * atoms),
-        parameters: array("parameters", 4 * atoms),
-        bounds: array("bounds", 8 * atoms / TILE as u64),
-        parts: parts_of.map(|name| array(name, parts)),
-        sums: sums_of.map(|name| array(name, atoms)),
-        arrived: memory.array("arrived", patches, Scaling::Scales),
-        grid: CellGrid { x: x as i32, y: y as i32, z: count("z") as i32 },
-        atoms_per_patch: atoms_per_patch as i32,
-        steps: count("steps"),
-        scope: scope(&request.values, "scope"),
-        seed: request.seed,
-    }))
+program! {
+    /// short-range molecular forces by pairs of patches: scoped fences and counters inside the kernel
+    pub(crate) static NAMD = "namd",
+        "NAMD 2.9 and 2.10, CUDA kernel for nonbonded forces; the system apoa1; HMG Table III (HPC_namd2.10)";
+    properties: nonlinear;
+    parameters {
+        /// patches along x, at scale 1; scales by the root
+        x: count(1..=64) = 6, "NAMD's apoa1; 6 × 6 × 4 × 27 are the 3888 CTAs of NUMA-GPU Table 2";
+        /// patches along y, at scale 1; scales with x to the patches of a plane
+        y: count(1..=64) = 6, "NAMD's apoa1";
+        /// patches along z; does not scale, because modules share planes of z
+        z: count(1..=64) = 4, "NAMD's apoa1";
+        /// atoms of a patch, rounded up to whole layers of 128
+        atoms: count(1..=1024) = 640, "NAMD's apoa1: 92,224 atoms in 144 patches; reaches the 72 MB of HMG Table III";
+        /// time steps; every fourth, from the first on, has slow forces too
+        steps: count(1..=20) = 2,
+            "assumed: one step of each kind; 20 are NAMD's `stepspercycle`, as long as pairs of tiles hold";
+        SCOPE;
+    }
+    lay_out(name, request, memory) {
+        let atoms_per_patch = request.fit_multiple("atoms", atoms, LAYER);
+        let count = |name| request.values.count(name);
+        let x = request.scale.side_of(x);
+        let y = ((request.scale.of(count("x") * y) + x / 2) / x).max(1);
+        let patches = x * y * z;
+        let parts = patches * NEAR as u64 * atoms_per_patch;
+        check_indices(name, parts, "parts of forces")?;
+        let atoms = patches * atoms_per_patch;
+    }
+    struct Patches {
+        /// Position within the patch, and charge, for each atom.
+        atoms: Array<f32>[4 * atoms],
+        /// Parameters for each atom (`atom_param`): radius, square root of the well depth, and two unused words.
+        parameters: Array<f32>[4 * atoms],
+        /// Low corner, 0, high corner, 0 for each tile.
+        bounds: Array<f32>[8 * atoms / TILE as u64],
+        /// Partial fast forces and energies, then slow forces, `[patch][neighbour][atom]`.
+        parts: [Array<f32>; 7]
+            ["part_x", "part_y", "part_z", "part_energy", "part_slow_x", "part_slow_y", "part_slow_z"; parts],
+        /// Sums over the partial forces, `[patch][atom]`.
+        sums: [Array<f32>; 7]["force_x", "force_y", "force_z", "energy", "slow_x", "slow_y", "slow_z"; atoms],
+        /// Number of CTAs per patch that have stored their part.
+        arrived: Array<u32>[patches],
+        grid: CellGrid = CellGrid { x: x as i32, y: y as i32, z: z as i32 },
+        atoms_per_patch: i32,
+        steps: u64,
+        scope: Scope = scope(&request.values, "scope"),
+        seed: u64 = request.seed,
+    }
 }
 
 /// Interaction between two atoms.

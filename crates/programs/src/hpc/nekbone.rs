@@ -8,14 +8,7 @@
 mod mesh;
 
 use self::mesh::SpectralMesh;
-use crate::cell_grid::CellGrid;
-use crate::reference::compare_f64;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA in the vector kernels. Source: assumed, the usual size.
 const THREADS: u32 = 256;
@@ -24,111 +17,54 @@ const EACH: u64 = 4;
 /// Independent entries in a point's symmetric geometric factors. Source: Nekbone, `g(6, …)`.
 const FACTORS: u64 = 6;
 
-static PARAMETERS: [Parameter; 5] = [
-    Parameter {
-        name: "points",
-        kind: ParameterKind::Count { low: 2, high: 10 },
-        default: "10",
-        about: "points along each side of an element: the order of its polynomials plus one",
-        source: "HMG Table III: Nekbone-10",
-    },
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 1, high: 1 << 10 },
-        default: "8",
-        about: "elements along x, at scale 1; scales by the root",
-        source: "assumed: with y and z, the number of elements that reaches the 178 MB of HMG Table III",
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 1, high: 1 << 10 },
-        default: "12",
-        about: "elements along y, at scale 1; scales by the root",
-        source: "assumed, as x",
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 1, high: 1 << 10 },
-        default: "16",
-        about: "elements along z; does not scale, because modules share planes of z",
-        source: "assumed, as x",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "10",
-        about: "iterations of conjugate gradients",
-        source: "assumed: Nekbone runs 100, all alike from the second on",
-    },
-];
-
-/// The Nekbone benchmark.
-pub(crate) static NEKBONE: Benchmark = Benchmark {
-    name: "nekbone",
-    about: "spectral-element conjugate gradients: small dense operators, shared points, dot products",
-    source: "Nekbone (CESAR); one element a CTA as in Gong et al. 2016; HMG Table III (HPC_Nekbone-10)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
-
-struct ConjugateGradients {
-    /// Solution, right-hand side, residual, operator's result, direction, preconditioned residual; each
-    /// `[element][z][y][x]`.
-    x: Array<f64>,
-    rhs: Array<f64>,
-    r: Array<f64>,
-    w: Array<f64>,
-    p: Array<f64>,
-    z: Array<f64>,
-    /// Inverse of the number of elements that share a point.
-    weight: Array<f64>,
-    /// Mask with 0 on the mesh border and 1 inside.
-    mask: Array<f64>,
-    /// Geometric factors, `[6][element][z][y][x]`.
-    factors: Array<f64>,
-    /// Derivative matrix along one side, `[row][column]`.
-    derivative: Array<f64>,
-    /// First entry in `copies` for each shared point, with one more at the end.
-    first: Array<u32>,
-    /// Local copies of shared points.
-    copies: Array<u32>,
-    /// Partial dot product per CTA, and the total.
-    partial: Array<f64>,
-    total: Array<f64>,
-    mesh: SpectralMesh,
-    iterations: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |name| request.values.count(name);
-    let (side, x, y) = (count("points"), request.scale.side_of(count("x")), request.scale.side_of(count("y")));
-    let points = side.pow(3) * x * y * count("z");
-    check_indices(name, points * FACTORS, "factors of points")?;
-    let mesh = SpectralMesh::new(CellGrid { x: x as i32, y: y as i32, z: count("z") as i32 }, side as i32);
-    let copies = mesh.shared.iter().map(Vec::len).sum::<usize>() as u64;
-    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-    Ok(Box::new(ConjugateGradients {
-        x: array("x", points),
-        rhs: array("rhs", points),
-        r: array("r", points),
-        w: array("w", points),
-        p: array("p", points),
-        z: array("z", points),
-        weight: array("weight", points),
-        mask: array("mask", points),
-        factors: array("factors", FACTORS * points),
-        partial: array("partial", points.div_ceil(EACH * u64::from(THREADS))),
-        derivative: memory.array("derivative", side * side, Scaling::Fixed),
-        first: memory.array("first", mesh.shared.len() as u64 + 1, Scaling::Scales),
-        copies: memory.array("copies", copies, Scaling::Scales),
-        total: memory.array("total", 1, Scaling::Fixed),
-        mesh,
-        iterations: count("iterations"),
-        seed: request.seed,
-    }))
+program! {
+    /// spectral-element conjugate gradients: small dense operators, shared points, dot products
+    pub(crate) static NEKBONE = "nekbone",
+        "Nekbone (CESAR); one element a CTA as in Gong et al. 2016; HMG Table III (HPC_Nekbone-10)";
+    parameters {
+        /// points along each side of an element: the order of its polynomials plus one
+        points: count(2..=10) = 10, "HMG Table III: Nekbone-10";
+        /// elements along x, at scale 1; scales by the root
+        x: count(1..=1 << 10) = 8,
+            "assumed: with y and z, the number of elements that reaches the 178 MB of HMG Table III";
+        /// elements along y, at scale 1; scales by the root
+        y: count(1..=1 << 10) = 12, "assumed, as x";
+        /// elements along z; does not scale, because modules share planes of z
+        z: count(1..=1 << 10) = 16, "assumed, as x";
+        /// iterations of conjugate gradients
+        iterations: count(1..=1000) = 10, "assumed: Nekbone runs 100, all alike from the second on";
+    }
+    lay_out(name, request, memory) {
+        let (side, x, y) = (points, request.scale.side_of(x), request.scale.side_of(y));
+        let points = side.pow(3) * x * y * z;
+        check_indices(name, points * FACTORS, "factors of points")?;
+        let mesh = SpectralMesh::new(CellGrid { x: x as i32, y: y as i32, z: z as i32 }, side as i32);
+        let copies = mesh.shared.iter().map(Vec::len).sum::<usize>() as u64;
+    }
+    struct ConjugateGradients {
+        /// Solution, right-hand side, residual, operator's result, direction, preconditioned residual; each
+        /// `[element][z][y][x]`.
+        x: Array<f64>[points],
+        rhs, r, w, p, z: Array<f64>[points],
+        /// Inverse of the number of elements that share a point.
+        weight: Array<f64>[points],
+        /// Mask with 0 on the mesh border and 1 inside.
+        mask: Array<f64>[points],
+        /// Geometric factors, `[6][element][z][y][x]`.
+        factors: Array<f64>[FACTORS * points],
+        /// Partial dot product per CTA, and the total.
+        partial: Array<f64>[points.div_ceil(EACH * u64::from(THREADS))],
+        /// Derivative matrix along one side, `[row][column]`.
+        derivative: Array<f64>[side * side, fixed],
+        /// First entry in `copies` for each shared point, with one more at the end.
+        first: Array<u32>[mesh.shared.len() as u64 + 1],
+        /// Local copies of shared points.
+        copies: Array<u32>[copies],
+        total: Array<f64>[1, fixed],
+        mesh: SpectralMesh,
+        iterations: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Scratchpad arrays for one element.

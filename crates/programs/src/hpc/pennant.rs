@@ -17,15 +17,10 @@ mod mesh;
 mod physics;
 mod reference;
 
-use crate::reference::compare_f64;
+use crate::prelude::*;
 use kernels::MeshArrays;
 use mesh::{PieMesh, Point};
 use reference::ReferenceState;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Grid, Memory, Scaling};
 
 /// Threads per CTA, and maximum number of sides per chunk. Source: PENNANT, HydroGPU.cxx, `CHUNK_SIZE`.
 const CHUNK: u32 = 64;
@@ -40,211 +35,29 @@ const END: f64 = 0.6;
 /// Upper bound for every step's length. Source: PENNANT, HydroGPU.cxx, `bigval`.
 const LONG: f64 = 1e99;
 
-const fn count(name: &'static str, default: &'static str, about: &'static str, low: u64, high: u64) -> Parameter {
-    let source = "CPElide, Table II (Pennant: noh.pnt), test/noh/noh.pnt in hal-uw/gem5-bmks-micro24";
-    Parameter { name, kind: ParameterKind::Count { low, high }, default, about, source }
-}
+const INPUT: &str = "CPElide, Table II (Pennant: noh.pnt), test/noh/noh.pnt in hal-uw/gem5-bmks-micro24";
 
-static PARAMETERS: [Parameter; 3] = [
-    count("rays", "30", "zones around the quarter of the disc; scales by the root", 1, 1 << 12),
-    count("rings", "100", "zones from the centre outwards; scales by the root", 1, 1 << 14),
-    count("cycles", "10", "steps, at most; fewer where time ends at 0.6", 1, 1 << 20),
-];
-
-/// The PENNANT benchmark.
-pub(crate) static PENNANT: Benchmark = Benchmark {
-    name: "pennant",
-    about: "hydrodynamics on a moving mesh: five kernels a step over points, sides and zones, some of many arrays",
-    source: "PENNANT (lanl/PENNANT; hal-uw/gem5-bmks-micro24, pennant/src/HydroGPU.cxx); CPElide, Table II (Pennant)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
-
-/// Point arrays; vector arrays have two elements per point.
-struct PointArrays {
-    place: Array<f64>,
-    place_before: Array<f64>,
-    half: Array<f64>,
-    velocity: Array<f64>,
-    velocity_before: Array<f64>,
-    acceleration: Array<f64>,
-    force: Array<f64>,
-    mass: Array<f64>,
-}
-
-/// Zone arrays.
-struct ZoneArrays {
-    mass: Array<f64>,
-    density: Array<f64>,
-    density_half: Array<f64>,
-    volume: Array<f64>,
-    volume_before: Array<f64>,
-    /// Least length across a zone.
-    length: Array<f64>,
-    signal: Array<f64>,
-    energy: Array<f64>,
-    /// Total energy in a zone.
-    total: Array<f64>,
-    work: Array<f64>,
-    work_rate: Array<f64>,
-    pressure: Array<f64>,
-    sound: Array<f64>,
-    /// Two components per zone: `2 × zones`.
-    mean_velocity: Array<f64>,
-}
-
-/// Side and corner arrays; forces, the surface and each of two tensions have two elements per side.
-struct SideArrays {
-    surface: Array<f64>,
-    fraction: Array<f64>,
-    corner_area: Array<f64>,
-    corner_mass: Array<f64>,
-    pressure_force: Array<f64>,
-    sub_zonal_force: Array<f64>,
-    viscous_force: Array<f64>,
-    corner_force: Array<f64>,
-    corner_length: Array<f64>,
-    speed: Array<f64>,
-    divergence: Array<f64>,
-    /// Two vectors per side: `4 × sides`.
-    tension: Array<f64>,
-    cosine: Array<f64>,
-    weight: Array<f64>,
-}
-
-/// Connectivity between points, sides and zones.
-struct Connectivity {
-    chunk_first: Array<i32>,
-    chunk_end: Array<i32>,
-    first: Array<i32>,
-    second: Array<i32>,
-    zone: Array<i32>,
-    next: Array<i32>,
-    zone_points: Array<i32>,
-    /// First points of all sides, sorted, and the sides in the sorted order.
-    sorted_points: Array<i32>,
-    sorted_sides: Array<i32>,
-    /// First side of each point, and the next side in its list; -1 after the last.
-    first_side: Array<i32>,
-    next_side: Array<i32>,
-}
-
-struct Hydro {
-    mesh: PieMesh,
-    points: PointArrays,
-    zones: ZoneArrays,
-    sides: SideArrays,
-    maps: Connectivity,
-    /// Mesh measurements in the middle of a step and at its end.
-    half: MeshArrays,
-    full: MeshArrays,
-    /// Length of the current step.
-    step: Array<f64>,
-    /// Bit pattern of the next step's length.
-    next_step: Array<u64>,
-    /// Code for the zone that limits the next step: twice its index, plus 1 if its volume is the limit.
-    limiting: Array<i32>,
-    /// Number of sides that have turned inside out.
-    bad: Array<i32>,
-    cycles: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = |name| request.scale.side_of(request.values.count(name)) as u32;
-    let mesh = PieMesh::pie(side("rays"), side("rings"), CHUNK);
-    Ok(Box::new(Hydro::lay_out(mesh, request.values.count("cycles"), memory)))
-}
-
-impl Connectivity {
-    fn lay_out(mesh: &PieMesh, memory: &mut Memory) -> Connectivity {
-        let mut map = |name, len: usize| memory.array::<i32>(name, len as u64, Scaling::Scales);
-        let (sides, chunks) = (mesh.first.len(), mesh.chunks.len() - 1);
-        Connectivity {
-            chunk_first: map("chunk_first", chunks),
-            chunk_end: map("chunk_end", chunks),
-            first: map("side_first_point", sides),
-            second: map("side_second_point", sides),
-            zone: map("side_zone", sides),
-            next: map("side_next", sides),
-            zone_points: map("zone_points", mesh.zone_points.len()),
-            sorted_points: map("sorted_points", sides),
-            sorted_sides: map("sorted_sides", sides),
-            first_side: map("point_first_side", mesh.points.len()),
-            next_side: map("side_next_of_point", sides),
-        }
+program! {
+    /// hydrodynamics on a moving mesh: five kernels a step over points, sides and zones, some of many arrays
+    pub(crate) static PENNANT = "pennant",
+        "PENNANT (lanl/PENNANT; hal-uw/gem5-bmks-micro24, pennant/src/HydroGPU.cxx); CPElide, Table II (Pennant)";
+    parameters {
+        /// zones around the quarter of the disc; scales by the root
+        rays: count(1..=1 << 12) = 30, INPUT;
+        /// zones from the centre outwards; scales by the root
+        rings: count(1..=1 << 14) = 100, INPUT;
+        /// steps, at most; fewer where time ends at 0.6
+        cycles: count(1..=1 << 20) = 10, INPUT;
     }
-}
-
-impl PointArrays {
-    fn lay_out(points: u64, memory: &mut Memory) -> PointArrays {
-        let mut array = |name, each| memory.array(name, each * points, Scaling::Scales);
-        PointArrays {
-            place: array("place", 2),
-            half: array("place_half", 2),
-            place_before: array("place_before", 2),
-            velocity: array("velocity", 2),
-            velocity_before: array("velocity_before", 2),
-            acceleration: array("acceleration", 2),
-            force: array("force", 2),
-            mass: array("point_mass", 1),
-        }
-    }
-}
-
-impl ZoneArrays {
-    fn lay_out(zones: u64, memory: &mut Memory) -> ZoneArrays {
-        let mut array = |name, each| memory.array(name, each * zones, Scaling::Scales);
-        ZoneArrays {
-            mass: array("mass", 1),
-            density: array("density", 1),
-            density_half: array("density_half", 1),
-            volume: array("volume", 1),
-            volume_before: array("volume_before", 1),
-            length: array("length", 1),
-            signal: array("signal", 1),
-            energy: array("energy", 1),
-            total: array("total_energy", 1),
-            work: array("work", 1),
-            work_rate: array("work_rate", 1),
-            pressure: array("pressure", 1),
-            sound: array("sound", 1),
-            mean_velocity: array("mean_velocity", 2),
-        }
-    }
-}
-
-impl SideArrays {
-    fn lay_out(sides: u64, memory: &mut Memory) -> SideArrays {
-        let mut array = |name, each| memory.array(name, each * sides, Scaling::Scales);
-        SideArrays {
-            surface: array("surface", 2),
-            fraction: array("fraction", 1),
-            corner_area: array("corner_area", 1),
-            corner_mass: array("corner_mass", 1),
-            pressure_force: array("pressure_force", 2),
-            sub_zonal_force: array("sub_zonal_force", 2),
-            viscous_force: array("viscous_force", 2),
-            corner_force: array("corner_force", 2),
-            corner_length: array("corner_length", 1),
-            speed: array("corner_speed", 1),
-            divergence: array("divergence", 1),
-            tension: array("tension", 4),
-            cosine: array("cosine", 1),
-            weight: array("weight", 1),
-        }
-    }
-}
-
-impl Hydro {
-    fn lay_out(mesh: PieMesh, cycles: u64, memory: &mut Memory) -> Hydro {
+    lay_out(_, request, memory) {
+        let [rays, rings] = [rays, rings].map(|side| request.scale.side_of(side) as u32);
+        let mesh = PieMesh::pie(rays, rings, CHUNK);
         let [of_points, of_zones, of_sides] =
             [mesh.points.len(), mesh.zone_points.len(), mesh.first.len()].map(|len| len as u64);
-        let maps = Connectivity::lay_out(&mesh, memory);
-        let points = PointArrays::lay_out(of_points, memory);
-        let zones = ZoneArrays::lay_out(of_zones, memory);
-        let sides = SideArrays::lay_out(of_sides, memory);
+        let maps = Connectivity::lay_out(memory, &mesh);
+        let points = PointArrays::lay_out(memory, of_points);
+        let zones = ZoneArrays::lay_out(memory, of_zones);
+        let sides = SideArrays::lay_out(memory, of_sides);
         let mut array = |name: String, len| memory.array(&name, len, Scaling::Scales);
         let mut measured = |at: &str, places, volumes: Option<Array<f64>>| MeshArrays {
             places,
@@ -254,22 +67,88 @@ impl Hydro {
             areas: array(format!("area{at}"), of_zones),
             volumes: volumes.unwrap_or_else(|| array(format!("volume{at}"), of_zones)),
         };
-        Hydro {
-            half: measured("_half", points.half, None),
-            full: measured("", points.place, Some(zones.volume)),
-            points,
-            zones,
-            sides,
-            maps,
-            step: memory.array("step", 1, Scaling::Fixed),
-            next_step: memory.array("next_step", 1, Scaling::Fixed),
-            limiting: memory.array("limiting", 1, Scaling::Fixed),
-            bad: memory.array("bad", 1, Scaling::Fixed),
-            mesh,
-            cycles,
-        }
+        let (half, full) = (measured("_half", points.half, None), measured("", points.place, Some(zones.volume)));
     }
+    struct Hydro {
+        mesh: PieMesh,
+        points: PointArrays,
+        zones: ZoneArrays,
+        sides: SideArrays,
+        maps: Connectivity,
+        /// Mesh measurements in the middle of a step and at its end.
+        half: MeshArrays,
+        full: MeshArrays,
+        /// Length of the current step.
+        step: Array<f64>[1, fixed],
+        /// Bit pattern of the next step's length.
+        next_step: Array<u64>[1, fixed],
+        /// Code for the zone that limits the next step: twice its index, plus 1 if its volume is the limit.
+        limiting: Array<i32>[1, fixed],
+        /// Number of sides that have turned inside out.
+        bad: Array<i32>[1, fixed],
+        cycles: u64,
+    }
+}
 
+arrays! {
+    /// Point arrays; vector arrays have two elements per point.
+    struct PointArrays(memory, points: u64) {
+        place: Array<f64>[2 * points],
+        half: Array<f64>["place_half"; 2 * points],
+        place_before, velocity, velocity_before, acceleration, force: Array<f64>[2 * points],
+        mass: Array<f64>["point_mass"; points],
+    }
+}
+
+arrays! {
+    /// Zone arrays.
+    struct ZoneArrays(memory, zones: u64) {
+        mass, density, density_half, volume, volume_before: Array<f64>[zones],
+        /// Least length across a zone.
+        length: Array<f64>[zones],
+        signal, energy: Array<f64>[zones],
+        /// Total energy in a zone.
+        total: Array<f64>["total_energy"; zones],
+        work, work_rate, pressure, sound: Array<f64>[zones],
+        /// Two components per zone: `2 × zones`.
+        mean_velocity: Array<f64>[2 * zones],
+    }
+}
+
+arrays! {
+    /// Side and corner arrays; forces, the surface and each of two tensions have two elements per side.
+    struct SideArrays(memory, sides: u64) {
+        surface: Array<f64>[2 * sides],
+        fraction, corner_area, corner_mass: Array<f64>[sides],
+        pressure_force, sub_zonal_force, viscous_force, corner_force: Array<f64>[2 * sides],
+        corner_length: Array<f64>[sides],
+        speed: Array<f64>["corner_speed"; sides],
+        divergence: Array<f64>[sides],
+        /// Two vectors per side: `4 × sides`.
+        tension: Array<f64>[4 * sides],
+        cosine, weight: Array<f64>[sides],
+    }
+}
+
+arrays! {
+    /// Connectivity between points, sides and zones.
+    struct Connectivity(memory, mesh: &PieMesh) {
+        chunk_first, chunk_end: Array<i32>[mesh.chunks.len() as u64 - 1],
+        first: Array<i32>["side_first_point"; mesh.first.len() as u64],
+        second: Array<i32>["side_second_point"; mesh.first.len() as u64],
+        zone: Array<i32>["side_zone"; mesh.first.len() as u64],
+        next: Array<i32>["side_next"; mesh.first.len() as u64],
+        zone_points: Array<i32>[mesh.zone_points.len() as u64],
+        /// First points of all sides, sorted, and the sides in the sorted order.
+        sorted_points: Array<i32>[mesh.first.len() as u64],
+        sorted_sides: Array<i32>[mesh.first.len() as u64],
+        /// First side of each point, and the next side in its list; -1 after the last.
+        first_side: Array<i32>["point_first_side"; mesh.points.len() as u64],
+        next_side: Array<i32>["side_next_of_point"; mesh.first.len() as u64],
+    }
+}
+
+impl Hydro {
     fn grid(&self, name: &str, items: usize) -> Grid {
         Grid::new(name, (items as u64).div_ceil(u64::from(CHUNK)), CHUNK)
     }

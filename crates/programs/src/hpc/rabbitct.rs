@@ -7,11 +7,7 @@
 //! Not modelled: RabbitCT's images show a rabbit and its matrices are measured. Here the source moves along an exact
 //! circle and the images are noise, which moves addresses only by fractions of a pixel.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: NUMA-GPU, Table 2: 131,072 CTAs for 512³ voxels.
 const THREADS: u32 = 1024;
@@ -31,77 +27,40 @@ const APART: u64 = 124;
 const DIRECTIONS: [(f32, f32); 4] =
     [(1.0, 0.0), (0.707_106_77, 0.707_106_77), (0.0, 1.0), (-0.707_106_77, 0.707_106_77)];
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 4, high: 1024 },
-        default: "512",
-        about: "voxels along each axis, at scale 1; along x and y scales by the root",
-        source: "RabbitCT, problem size 512",
-    },
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 4, high: 1 << 14 },
-        default: "1248",
-        about: "pixels of a row of an image, at scale 1; scales by the root",
-        source: "RabbitCT (`S_x`)",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 4, high: 1 << 14 },
-        default: "960",
-        about: "rows of an image, at scale 1; scales by the root",
-        source: "RabbitCT (`S_y`)",
-    },
-    Parameter {
-        name: "images",
-        kind: ParameterKind::Count { low: 1, high: IMAGES },
-        default: "2",
-        about: "images projected",
-        source: "assumed: RabbitCT has 496, all alike but for their direction",
-    },
-];
-
-/// The RabbitCT benchmark.
-pub(crate) static RABBITCT: Benchmark = Benchmark {
-    name: "rabbitct",
-    about: "back-projection: a volume streamed through, an image gathered from by all CTAs",
-    source: "RabbitCT (Rohkohl et al., Med. Phys. 2009); NUMA-GPU, Table 2 (HPC-RabbitCT)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Reconstruction {
-    /// Volume, x fastest, then y, then z.
-    volume: Array<f32>,
-    /// Image being projected, row by row.
-    image: Array<f32>,
-    /// Voxels along x, y, z.
-    voxels: [i32; 3],
-    columns: i32,
-    rows: i32,
-    images: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = |key| request.fit_least(key, request.scale.side_of(request.values.count(key)), 2);
-    let [across, columns, rows] = ["side", "columns", "rows"].map(side);
-    let count = |key| request.values.count(key);
-    let along = count("side");
-    check_indices(name, across * across * along, "voxels")?;
-    check_indices(name, columns * rows, "pixels")?;
-    Ok(Box::new(Reconstruction {
-        volume: memory.array("volume", across * across * along, Scaling::Scales),
-        image: memory.array("image", columns * rows, Scaling::Scales),
-        voxels: [across as i32, across as i32, along as i32],
-        columns: columns as i32,
-        rows: rows as i32,
-        images: count("images"),
-        seed: request.seed,
-    }))
+program! {
+    /// back-projection: a volume streamed through, an image gathered from by all CTAs
+    pub(crate) static RABBITCT = "rabbitct",
+        "RabbitCT (Rohkohl et al., Med. Phys. 2009); NUMA-GPU, Table 2 (HPC-RabbitCT)";
+    properties: data_independent;
+    parameters {
+        /// voxels along each axis, at scale 1; along x and y scales by the root
+        side: count(4..=1024) = 512, "RabbitCT, problem size 512";
+        /// pixels of a row of an image, at scale 1; scales by the root
+        columns: count(4..=1 << 14) = 1248, "RabbitCT (`S_x`)";
+        /// rows of an image, at scale 1; scales by the root
+        rows: count(4..=1 << 14) = 960, "RabbitCT (`S_y`)";
+        /// images projected
+        images: count(1..=IMAGES) = 2, "assumed: RabbitCT has 496, all alike but for their direction";
+    }
+    lay_out(name, request, memory) {
+        let side = |key| request.fit_least(key, request.scale.side_of(request.values.count(key)), 2);
+        let [across, columns, rows] = ["side", "columns", "rows"].map(side);
+        let count = |key| request.values.count(key);
+        let along = count("side");
+        check_indices(name, across * across * along, "voxels")?;
+        check_indices(name, columns * rows, "pixels")?;
+    }
+    struct Reconstruction {
+        /// Volume, x fastest, then y, then z.
+        volume: Array<f32>[across * across * along],
+        /// Image being projected, row by row.
+        image: Array<f32>[columns * rows],
+        /// Voxels along x, y, z.
+        voxels: [i32; 3] = [across as i32, across as i32, along as i32],
+        columns, rows: i32,
+        images: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Projection matrix with three rows and four columns: maps voxel indices to the detector (homogeneous): column, row

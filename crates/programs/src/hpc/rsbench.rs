@@ -10,13 +10,7 @@
 mod faddeeva;
 
 use self::faddeeva::{Complex, faddeeva};
-use crate::reference::compare_f64;
-use tombolo_workload::bench::{Benchmark, map_active};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: NUMA-GPU, Table 2: 7813 CTAs for two million lookups.
 const THREADS: u32 = 256;
@@ -40,99 +34,55 @@ const FACTORS: u16 = 300;
 /// cosine at 25 each, and five complex products. Source: counted, like [`FACTORS`].
 const POLE: u16 = 290;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "lookups",
-        kind: ParameterKind::Count { low: 1, high: 1 << 28 },
-        default: "2000000",
-        about: "lookups, at scale 1; scales",
-        source: "NUMA-GPU, Table 2: 7813 CTAs of 256 threads",
-    },
-    Parameter {
-        name: "nuclides",
-        kind: ParameterKind::Count { low: MOST as u64, high: 1 << 12 },
-        default: "68",
-        about: "nuclides",
-        source: "RSBench, `-s small`",
-    },
-    Parameter {
-        name: "poles",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "1000",
-        about: "poles of a nuclide on average, at scale 1; scales",
-        source: "RSBench (`avg_n_poles`)",
-    },
-    Parameter {
-        name: "windows",
-        kind: ParameterKind::Count { low: 1, high: 1 << 12 },
-        default: "100",
-        about: "windows of a nuclide on average, at scale 1; scales, so that a window keeps its poles",
-        source: "RSBench (`avg_n_windows`)",
-    },
-];
-
-/// The RSBench benchmark.
-pub(crate) static RSBENCH: Benchmark = Benchmark {
-    name: "rsbench",
-    about: "cross sections from resonance poles: gathers of little data, much arithmetic",
-    source: "RSBench (Tramm et al., EASC 2014); NUMA-GPU, Table 2 (HPC-RSBench)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
-
-struct Library {
-    /// Four complex numbers per pole: its position, and its contributions to the total, absorption and fission.
-    poles: Array<f64>,
-    /// Angular momentum per pole.
-    momentum: Array<u32>,
-    /// Three values per window: the smooth part for the total, for absorption, and for fission.
-    smooth: Array<f64>,
-    /// First pole per window, and the end of its pole range.
-    range: Array<u32>,
-    /// First window per nuclide, and its window count.
-    windows: Array<u32>,
-    /// Four radii per nuclide, one for each angular momentum.
-    radius: Array<f64>,
-    /// Nuclides per material, in rows with [`MOST`] entries, and their densities.
-    nuclide: Array<u32>,
-    density: Array<f64>,
-    /// Number of nuclides per material.
-    count: Array<u32>,
-    result: Array<f64>,
-    /// Pole count and window count per nuclide.
-    sizes: Vec<(u64, u64)>,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |key| request.values.count(key);
-    let scaled = |key| request.scale.of(count(key));
-    let nuclides = count("nuclides");
-    let sizes: Vec<_> = spread(request.seed ^ 1, nuclides, scaled("poles"))
-        .into_iter()
-        .zip(spread(request.seed ^ 2, nuclides, scaled("windows")))
-        .collect();
-    let poles: u64 = sizes.iter().map(|(poles, _)| poles).sum();
-    let windows: u64 = sizes.iter().map(|(_, windows)| windows).sum();
-    check_indices(name, 8 * poles, "numbers of poles")?;
-    check_indices(name, scaled("lookups"), "lookups")?;
-    let entries = u64::from(MOST) * NUCLIDES_OF.len() as u64;
-    Ok(Box::new(Library {
-        poles: memory.array("poles", 8 * poles, Scaling::Scales),
-        momentum: memory.array("momentum", poles, Scaling::Scales),
-        smooth: memory.array("smooth", 3 * windows, Scaling::Scales),
-        range: memory.array("range", 2 * windows, Scaling::Scales),
-        windows: memory.array("windows", 2 * nuclides, Scaling::Fixed),
-        radius: memory.array("radius", MOMENTA * nuclides, Scaling::Fixed),
-        nuclide: memory.array("nuclide", entries, Scaling::Fixed),
-        density: memory.array("density", entries, Scaling::Fixed),
-        count: memory.array("count", NUCLIDES_OF.len() as u64, Scaling::Fixed),
-        result: memory.array("result", scaled("lookups"), Scaling::Scales),
-        sizes,
-        seed: request.seed,
-    }))
+program! {
+    /// cross sections from resonance poles: gathers of little data, much arithmetic
+    pub(crate) static RSBENCH = "rsbench", "RSBench (Tramm et al., EASC 2014); NUMA-GPU, Table 2 (HPC-RSBench)";
+    parameters {
+        /// lookups, at scale 1; scales
+        lookups: count(1..=1 << 28) = 2_000_000, "NUMA-GPU, Table 2: 7813 CTAs of 256 threads";
+        /// nuclides
+        nuclides: count(MOST as u64..=1 << 12) = 68, "RSBench, `-s small`";
+        /// poles of a nuclide on average, at scale 1; scales
+        poles: count(1..=1 << 16) = 1000, "RSBench (`avg_n_poles`)";
+        /// windows of a nuclide on average, at scale 1; scales, so that a window keeps its poles
+        windows: count(1..=1 << 12) = 100, "RSBench (`avg_n_windows`)";
+    }
+    lay_out(name, request, memory) {
+        let count = |key| request.values.count(key);
+        let scaled = |key| request.scale.of(count(key));
+        let sizes: Vec<_> = spread(request.seed ^ 1, nuclides, scaled("poles"))
+            .into_iter()
+            .zip(spread(request.seed ^ 2, nuclides, scaled("windows")))
+            .collect();
+        let poles: u64 = sizes.iter().map(|(poles, _)| poles).sum();
+        let windows: u64 = sizes.iter().map(|(_, windows)| windows).sum();
+        check_indices(name, 8 * poles, "numbers of poles")?;
+        check_indices(name, scaled("lookups"), "lookups")?;
+        let entries = u64::from(MOST) * NUCLIDES_OF.len() as u64;
+    }
+    struct Library {
+        /// Four complex numbers per pole: its position, and its contributions to the total, absorption and fission.
+        poles: Array<f64>[8 * poles],
+        /// Angular momentum per pole.
+        momentum: Array<u32>[poles],
+        /// Three values per window: the smooth part for the total, for absorption, and for fission.
+        smooth: Array<f64>[3 * windows],
+        /// First pole per window, and the end of its pole range.
+        range: Array<u32>[2 * windows],
+        /// First window per nuclide, and its window count.
+        windows: Array<u32>[2 * nuclides, fixed],
+        /// Four radii per nuclide, one for each angular momentum.
+        radius: Array<f64>[MOMENTA * nuclides, fixed],
+        /// Nuclides per material, in rows with [`MOST`] entries, and their densities.
+        nuclide: Array<u32>[entries, fixed],
+        density: Array<f64>[entries, fixed],
+        /// Number of nuclides per material.
+        count: Array<u32>[NUCLIDES_OF.len() as u64, fixed],
+        result: Array<f64>[scaled("lookups")],
+        /// Pole count and window count per nuclide.
+        sizes: Vec<(u64, u64)>,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Distributes items over `owners`: each gets one item, and the rest go to random owners, up to a mean of `average`

@@ -10,123 +10,59 @@
 //! Scattering is isotropic (`nmom` = 1), assumed for simplicity. Not modelled: the fix-up for negative fluxes (SNAP's
 //! `fixup`), because branches would then depend on data.
 
-use crate::cell_grid::CellGrid;
-use crate::reference::compare_f64;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Number of direction octants.
 const OCTANTS: i32 = 8;
 /// Inverse time step times inverse velocity (SNAP's `vdelt`). Source: assumed; no address depends on it.
 const TIME: f64 = 0.5;
 
-static PARAMETERS: [Parameter; 6] = [
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 1, high: 256 },
-        default: "30",
-        about: "cells along each side of the mesh; does not scale, so that wavefronts keep their length",
-        source: "assumed: with 32 angles and groups, the cube nearest the 3.44 GB of HMG Table III",
-    },
-    Parameter {
-        name: "angles",
-        kind: ParameterKind::Choice(&["8", "16", "32"]),
-        default: "32",
-        about: "angles of an octant",
-        source: "assumed: a warp of them (`nang`)",
-    },
-    Parameter {
-        name: "groups",
-        kind: ParameterKind::Count { low: 1, high: 512 },
-        default: "32",
-        about: "energy groups, at scale 1; scales",
-        source: "assumed: tens of groups, as many as angles (`ng`)",
-    },
-    Parameter {
-        name: "octants",
-        kind: ParameterKind::Count { low: 1, high: OCTANTS as u64 },
-        default: "8",
-        about: "octants of a sweep, the first ones; each is a wavefront over the whole mesh",
-        source: "SNAP: all directions",
-    },
-    Parameter {
-        name: "sweeps",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "1",
-        about: "sweeps over the octants (SNAP's inner iterations)",
-        source: "assumed: eight octants over the same cells are a steady state already",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["256", "512"]),
-        default: "256",
-        about: "threads of a CTA",
-        source: "assumed, the usual size where a warp has one cell",
-    },
-];
-
-/// The SNAP benchmark.
-pub(crate) static SNAP: Benchmark = Benchmark {
-    name: "snap",
-    about: "discrete-ordinates sweep: hundreds of dependent kernels along diagonal planes",
-    source: "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap); NUMA-GPU, Table 2 (HPC-SNAP)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Transport {
-    /// Angular flux before and after the time step: `[group][octant][z][y][x][angle]` (`ptr_in`, `ptr_out`).
-    flux: [Array<f64>; 2],
-    /// Inverse denominators, `[group][z][y][x][angle]` (`dinv`).
-    inverse: Array<f64>,
-    /// Isotropic source, `[group][z][y][x]` (`qtot` with one moment).
-    source: Array<f64>,
-    /// Flux summed over all angles, `[group][z][y][x]` (`flux`).
-    scalar: Array<f64>,
-    /// Fluxes into the next cell along each axis, `[group][plane of the other two][angle]` (`psii` …).
-    edges: [Array<f64>; 3],
-    /// Cosines along each axis and weight for each angle, `[4][angle]`.
-    angle: Array<f64>,
-    cells: CellGrid,
-    angles: i32,
-    groups: i32,
-    octants: i32,
-    sweeps: u64,
-    threads: u32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.values.count("side");
-    let angles = request.values.count("angles");
-    let groups = request.scale.of(request.values.count("groups"));
-    let cells = side.pow(3) * groups;
-    let largest = cells * angles * OCTANTS as u64;
-    check_indices(name, largest, "angular fluxes")?;
-    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-    let edge = side * side * groups * angles;
-    let side = side as i32;
-    Ok(Box::new(Transport {
-        flux: [array("flux_in", largest), array("flux_out", largest)],
-        inverse: array("inverse", cells * angles),
-        source: array("source", cells),
-        scalar: array("scalar", cells),
-        edges: [array("edge_x", edge), array("edge_y", edge), array("edge_z", edge)],
-        angle: memory.array("angle", 4 * angles, Scaling::Fixed),
-        cells: CellGrid { x: side, y: side, z: side },
-        angles: angles as i32,
-        groups: groups as i32,
-        octants: request.values.count("octants") as i32,
-        threads: request.values.count("threads") as u32,
-        sweeps: request.values.count("sweeps"),
-        seed: request.seed,
-    }))
+program! {
+    /// discrete-ordinates sweep: hundreds of dependent kernels along diagonal planes
+    pub(crate) static SNAP = "snap",
+        "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap); NUMA-GPU, Table 2 (HPC-SNAP)";
+    properties: data_independent;
+    parameters {
+        /// cells along each side of the mesh; does not scale, so that wavefronts keep their length
+        side: count(1..=256) = 30, "assumed: with 32 angles and groups, the cube nearest the 3.44 GB of HMG Table III";
+        /// angles of an octant
+        angles: one_of(8, 16, 32) = 32, "assumed: a warp of them (`nang`)";
+        /// energy groups, at scale 1; scales
+        groups: count(1..=512) = 32, "assumed: tens of groups, as many as angles (`ng`)";
+        /// octants of a sweep, the first ones; each is a wavefront over the whole mesh
+        octants: count(1..=OCTANTS as u64) = 8, "SNAP: all directions";
+        /// sweeps over the octants (SNAP's inner iterations)
+        sweeps: count(1..=1000) = 1, "assumed: eight octants over the same cells are a steady state already";
+        /// threads of a CTA
+        threads: one_of(256, 512) = 256, "assumed, the usual size where a warp has one cell";
+    }
+    lay_out(name, request, memory) {
+        let groups = request.scale.of(groups);
+        let cells = side.pow(3) * groups;
+        let largest = cells * angles * OCTANTS as u64;
+        check_indices(name, largest, "angular fluxes")?;
+        let edge = side * side * groups * angles;
+        let side = side as i32;
+    }
+    struct Transport {
+        /// Angular flux before and after the time step: `[group][octant][z][y][x][angle]` (`ptr_in`, `ptr_out`).
+        flux: [Array<f64>; 2]["flux_in", "flux_out"; largest],
+        /// Inverse denominators, `[group][z][y][x][angle]` (`dinv`).
+        inverse: Array<f64>[cells * angles],
+        /// Isotropic source, `[group][z][y][x]` (`qtot` with one moment).
+        source: Array<f64>[cells],
+        /// Flux summed over all angles, `[group][z][y][x]` (`flux`).
+        scalar: Array<f64>[cells],
+        /// Fluxes into the next cell along each axis, `[group][plane of the other two][angle]` (`psii` …).
+        edges: [Array<f64>; 3]["edge_x", "edge_y", "edge_z"; edge],
+        /// Cosines along each axis and weight for each angle, `[4][angle]`.
+        angle: Array<f64>[4 * angles, fixed],
+        cells: CellGrid = CellGrid { x: side, y: side, z: side },
+        angles, groups, octants: i32,
+        threads: u32,
+        sweeps: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 /// A diagonal plane in an octant's sweep.

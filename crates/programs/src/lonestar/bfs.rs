@@ -11,13 +11,8 @@
 //! With `mapping=group` the program is MGPUSim's, which visits only the arcs in the current level.
 
 use super::network::{GRAPH, GraphContent, NODES, Network, SYMMETRIC, random_network, user_graph_path};
+use crate::prelude::*;
 use crate::reference::levels;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Element, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 
 /// Level for an unreached node.
 const FAR: u32 = u32::MAX;
@@ -29,59 +24,30 @@ const GROUP: i32 = 32;
 /// Seed for a random graph in a run with seed 1. Source: MGPUSim, gpu_perf_scripts.
 const RANDOM_SEED: u32 = 42;
 
-static PARAMETERS: [Parameter; 8] = [
-    NODES,
-    Parameter {
-        name: "source",
-        kind: ParameterKind::Count { low: 0, high: 1 << 30 },
-        default: "0",
-        about: "node to start from",
-        source: "LonestarGPU bfs",
-    },
-    GRAPH,
-    SYMMETRIC,
-    Parameter {
-        name: "degree",
-        kind: ParameterKind::Count { low: 0, high: 1024 },
-        default: "0",
-        about: "arcs of a node of a random graph; 0 for the road network",
-        source: "MGPUSim, gpu_perf_scripts: random graphs of degree 4 to 32",
-    },
-    Parameter {
-        name: "mapping",
-        kind: ParameterKind::Choice(&["node", "group"]),
-        default: "node",
-        about: "a thread a node, which visits all its arcs in every launch; or a group of 32 threads that shares the arcs \
-                of 32 nodes in turn, of those alone that the launch before has reached",
-        source: "node: LonestarGPU bfs; group: MGPUSim, gpu_perf_scripts",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["most", "128", "256", "512", "1024"]),
-        default: "most",
-        about: "threads of a CTA; most: 1024 with mapping=node, 256 with mapping=group",
-        source: "node: LonestarGPU bfs (`setMaxThreadsPerBlock`); group: assumed; Rodinia's bfs has 512",
-    },
-    Parameter {
-        name: "launches",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "1000000",
-        about: "launches, at most, of a level each; fewer where no node is left to reach",
-        source: "LonestarGPU bfs, MGPUSim: until nothing changes",
-    },
-];
-
-/// The LonestarGPU breadth-first search benchmark.
-pub(crate) static BFS: Benchmark = Benchmark {
-    name: "lonestar-bfs",
-    about: "breadth-first search along the arcs of a road network: every arc in every launch, a launch a level, hundreds of \
-            levels",
-    source: "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
+program! {
+    /// breadth-first search along the arcs of a road network: every arc in every launch, a launch a level, hundreds of
+    /// levels
+    pub(crate) static BFS = "lonestar-bfs", "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)";
+    properties: nonlinear;
+    parameters {
+        NODES;
+        /// node to start from
+        source: count(0..=1 << 30) = 0, "LonestarGPU bfs";
+        GRAPH;
+        SYMMETRIC;
+        /// arcs of a node of a random graph; 0 for the road network
+        degree: count(0..=1024) = 0, "MGPUSim, gpu_perf_scripts: random graphs of degree 4 to 32";
+        /// a thread a node, which visits all its arcs in every launch; or a group of 32 threads that shares the arcs of
+        /// 32 nodes in turn, of those alone that the launch before has reached
+        mapping: choice("node", "group") = "node", "node: LonestarGPU bfs; group: MGPUSim, gpu_perf_scripts";
+        /// threads of a CTA; most: 1024 with mapping=node, 256 with mapping=group
+        threads: choice("most", "128", "256", "512", "1024") = "most",
+            "node: LonestarGPU bfs (`setMaxThreadsPerBlock`); group: assumed; Rodinia's bfs has 512";
+        /// launches, at most, of a level each; fewer where no node is left to reach
+        launches: count(1..=1 << 30) = 1_000_000, "LonestarGPU bfs, MGPUSim: until nothing changes";
+    }
+    lay_out: lay_out;
+}
 
 /// A search whose flag has elements `C`: a byte in LonestarGPU, four bytes in MGPUSim.
 struct BreadthFirstSearch<C> {
@@ -102,11 +68,11 @@ fn seed_of_graph(run: u64) -> u32 {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let degree = request.values.count("degree");
     let network = if degree == 0 || user_graph_path(name, request)?.is_some() {
-        Network::lay_out(name, request, GraphContent::Arcs, memory)?
+        Network::lay_out_road(name, request, GraphContent::Arcs, memory)?
     } else {
         let nodes = request.scale.of(request.values.count("nodes"));
         let graph = random_network(name, nodes, degree, seed_of_graph(request.seed))?;
-        Network::of(graph, Scaling::Scales, memory)
+        Network::lay_out(memory, graph, Scaling::Scales)
     };
     let source = request.values.count("source");
     if source >= u64::from(network.nodes()) {

@@ -17,60 +17,54 @@ mod mesh;
 use self::cavity::{Cavities, Cavity, MeshArrays};
 use self::geometry::{Point, is_bad};
 use self::mesh::{NONE, Triangulation};
-use crate::grid_barrier::GridBarrier;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::{Benchmark, map_active};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: assumed, the usual size.
 const THREADS: u32 = 256;
 /// Memory order for marks and counters: relaxed, because CTAs on all GPUs share them.
 const SHARED: Order = Order::relaxed(Scope::Sys);
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "1040",
-        about: "points along each side of the square, at scale 1; scales by the root",
-        source: "NUMA-GPU, Table 2: 248 MB; LonestarGPU's r1M has as many points",
-    },
-    Parameter {
-        name: "room",
-        kind: ParameterKind::Count { low: 1, high: 64 },
-        default: "2",
-        about: "triangles that storage has room for, by triangle at the start",
-        source: "assumed: enough for the rounds; LonestarGPU dmr sizes its arrays by a factor, too",
-    },
-    Parameter {
-        name: "rounds",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "2",
-        about: "rounds over a worklist, at most",
-        source: "assumed: the first two rounds take most of the bad triangles",
-    },
-    Parameter {
-        name: "ctas",
-        kind: ParameterKind::Count { low: 1, high: 128 },
-        default: "82",
-        about: "CTAs of the cooperative kernel, at scale 1; scales with the SMs",
-        source: "NUMA-GPU, Table 2",
-    },
-];
-
-/// The Delaunay mesh refinement benchmark.
-pub(crate) static DMR: Benchmark = Benchmark {
-    name: "dmr",
-    about: "mesh refinement: cavities of pointers, marked and rebuilt, barriers across few CTAs",
-    source: "LonestarGPU dmr; NUMA-GPU, Table 2 (Lonestar-DMR)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
+program! {
+    /// mesh refinement: cavities of pointers, marked and rebuilt, barriers across few CTAs
+    pub(crate) static DMR = "dmr", "LonestarGPU dmr; NUMA-GPU, Table 2 (Lonestar-DMR)";
+    parameters {
+        /// points along each side of the square, at scale 1; scales by the root
+        side: count(1..=1 << 14) = 1040, "NUMA-GPU, Table 2: 248 MB; LonestarGPU's r1M has as many points";
+        /// triangles that storage has room for, by triangle at the start
+        room: count(1..=64) = 2, "assumed: enough for the rounds; LonestarGPU dmr sizes its arrays by a factor, too";
+        /// rounds over a worklist, at most
+        rounds: count(1..=100_000) = 2, "assumed: the first two rounds take most of the bad triangles";
+        /// CTAs of the cooperative kernel, at scale 1; scales with the SMs
+        ctas: count(1..=128) = 82, "NUMA-GPU, Table 2";
+    }
+    lay_out(name, request, memory) {
+        let side = request.scale.side_of(side);
+        let ctas = request.scale.of(ctas);
+        let (points, triangles) = mesh::size(side);
+        let room = triangles * room;
+        check_indices(name, 4 * room, "corners of triangles")?;
+        // A new point adds two triangles, or one triangle at the border.
+        let points = points + (room - triangles) / 2 + side;
+    }
+    struct Refinement {
+        arrays: MeshArrays = MeshArrays {
+            point: memory.array("point", 2 * points, Scaling::Scales),
+            corner: memory.array("corner", 4 * room, Scaling::Scales),
+            neighbour: memory.array("neighbour", 4 * room, Scaling::Scales),
+        },
+        /// State per triangle: [`BAD`] for a bad triangle, [`HOPELESS`] if it cannot be repaired.
+        bad: Array<u32>[room],
+        /// Lowest mark per triangle: the pass number (a later pass is lower) × 2^32 + the thread's number.
+        mark: Array<u64>[room],
+        /// Bad triangles in this round and the next.
+        worklist: [Array<u32>; 2]["worklist0", "worklist1"; room],
+        counts: Array<u32>[4, fixed],
+        barrier: GridBarrier = GridBarrier::lay_out(memory, ctas, Scope::Sys),
+        side, rounds: u64,
+        ctas: u32,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Positions in [`Refinement::counts`]: triangles, points, triangles on the next worklist; flag for full storage.
 const TRIANGLES: usize = 0;
@@ -82,48 +76,6 @@ const FULL: usize = 3;
 const BAD: u32 = 1;
 /// A triangle that leaves no room for a point.
 const HOPELESS: u32 = 2;
-
-struct Refinement {
-    arrays: MeshArrays,
-    /// State per triangle: [`BAD`] for a bad triangle, [`HOPELESS`] if it cannot be repaired.
-    bad: Array<u32>,
-    /// Lowest mark per triangle: the pass number (a later pass is lower) × 2^32 + the thread's number.
-    mark: Array<u64>,
-    /// Bad triangles in this round and the next.
-    worklist: [Array<u32>; 2],
-    counts: Array<u32>,
-    barrier: GridBarrier,
-    side: u64,
-    rounds: u64,
-    ctas: u32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.scale.side_of(request.values.count("side"));
-    let ctas = request.scale.of(request.values.count("ctas"));
-    let (points, triangles) = mesh::size(side);
-    let room = triangles * request.values.count("room");
-    check_indices(name, 4 * room, "corners of triangles")?;
-    // A new point adds two triangles, or one triangle at the border.
-    let points = points + (room - triangles) / 2 + side;
-    Ok(Box::new(Refinement {
-        arrays: MeshArrays {
-            point: memory.array("point", 2 * points, Scaling::Scales),
-            corner: memory.array("corner", 4 * room, Scaling::Scales),
-            neighbour: memory.array("neighbour", 4 * room, Scaling::Scales),
-        },
-        bad: memory.array("bad", room, Scaling::Scales),
-        mark: memory.array("mark", room, Scaling::Scales),
-        worklist: ["worklist0", "worklist1"].map(|list| memory.array(list, room, Scaling::Scales)),
-        counts: memory.array("counts", 4, Scaling::Fixed),
-        barrier: GridBarrier::lay_out(memory, ctas, Scope::Sys),
-        side,
-        rounds: request.values.count("rounds"),
-        ctas: ctas as u32,
-        seed: request.seed,
-    }))
-}
 
 /// Parameters for a round.
 #[derive(Clone, Copy)]

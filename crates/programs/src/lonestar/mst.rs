@@ -16,16 +16,9 @@
 mod components;
 
 use super::network::{DEGREE, GRAPH, GraphContent, NETWORK, NODES, Network, SYMMETRIC};
-use crate::grid_barrier::GridBarrier;
-use crate::scope::scope;
+use crate::prelude::*;
 use components::Components;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::{Benchmark, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
 use tombolo_workload::graph::DisjointSets;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 
 /// Threads per CTA in `merge`. Source: LonestarGPU mst (`dfindcompmintwo`).
 const THREADS: u32 = 384;
@@ -34,120 +27,79 @@ const NONE: u32 = u32::MAX;
 /// Maximum number of waits per CTA in a kernel: one for each other CTA at each barrier.
 const MOST_WAITS: u64 = 32_767;
 
-static PARAMETERS: [Parameter; 9] = [
-    NODES,
-    NETWORK,
-    DEGREE,
-    Parameter {
-        name: "scope",
-        kind: ParameterKind::Choice(&["gpu", "sys"]),
-        default: "gpu",
-        about: "scope of atomics",
-        source: "HMG VI: mst uses .gpu-scoped synchronization; CUDA's atomics have the scope of the GPU",
-    },
-    Parameter {
-        name: "barrier",
-        kind: ParameterKind::Choice(&["gpu", "sys"]),
-        default: "sys",
-        about: "scope of the barrier across CTAs",
-        source: "assumed: the grid spans GPUs, so a barrier of narrower scope would not order its CTAs",
-    },
-    Parameter {
-        name: "ctas",
+program! {
+    /// Borůvka's spanning tree of an undirected network: pointers that searches compress, atomics, barriers inside
+    /// kernels
+    pub(crate) static MST = "lonestar-mst",
+        "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)";
+    properties: nonlinear;
+    parameters {
+        NODES;
+        NETWORK;
+        DEGREE;
+        /// scope of atomics
+        scope: choice("gpu", "sys") = "gpu",
+            "HMG VI: mst uses .gpu-scoped synchronization; CUDA's atomics have the scope of the GPU";
+        /// scope of the barrier across CTAs
+        barrier: choice("gpu", "sys") = "sys",
+            "assumed: the grid spans GPUs, so a barrier of narrower scope would not order its CTAs";
+        /// CTAs of the cooperative kernel, of 384 threads, at scale 1; scales with the SMs
         // At each of two barriers, one CTA waits for all other CTAs.
-        kind: ParameterKind::Count { low: 1, high: MOST_WAITS / 2 },
-        default: "512",
-        about: "CTAs of the cooperative kernel, of 384 threads, at scale 1; scales with the SMs",
-        source: "LonestarGPU mst: as many for each SM as are resident; one is assumed, of the 512 SMs of HMG's machine (Table II)",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["128", "256", "512", "768", "1024"]),
-        default: "1024",
-        about: "threads of a CTA of the other kernels, which have one thread a node",
-        source: "LonestarGPU mst (`setMaxThreadsPerBlock`)",
-    },
-    GRAPH,
-    SYMMETRIC,
-];
-
-/// The LonestarGPU minimum spanning tree benchmark.
-pub(crate) static MST: Benchmark = Benchmark {
-    name: "lonestar-mst",
-    about: "Borůvka's spanning tree of an undirected network: pointers that searches compress, atomics, barriers inside kernels",
-    source: "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct Forest {
-    network: Network,
-    /// Weight per arc (LonestarGPU `edgessrcwt`).
-    weight: Array<u32>,
-    components: Components,
-    /// Weight of each node's lightest arc to another component (`eleminwts`).
-    lightest: Array<u32>,
-    /// Lightest weight in each boss's component (`minwtcomponent`).
-    lightest_of: Array<u32>,
-    /// Component at the far end of each node's arc; the number of nodes if there is none (`partners`).
-    partner: Array<u32>,
-    /// Cleared and not read (`phores`).
-    phore: Array<u32>,
-    /// Set if the node's arc joins components in this round (`processinnextiteration`).
-    marked: Array<bool>,
-    /// Node elected for each boss; the number of nodes if there is none (`goaheadnodeofcomponent`).
-    elected: Array<u32>,
-    /// Total weight and number of edges in the tree.
-    total: Array<u32>,
-    edges: Array<u32>,
-    /// Set if `merge` found components already joined.
-    again: Array<bool>,
-    barrier: GridBarrier,
-    scope: Scope,
-    ctas: u32,
-    threads: u32,
+        ctas: count(1..=MOST_WAITS / 2) = 512,
+            "LonestarGPU mst: as many for each SM as are resident; one is assumed, of the 512 SMs of HMG's machine \
+            (Table II)";
+        /// threads of a CTA of the other kernels, which have one thread a node
+        threads: one_of(128, 256, 512, 768, 1024) = 1024, "LonestarGPU mst (`setMaxThreadsPerBlock`)";
+        GRAPH;
+        SYMMETRIC;
+    }
+    lay_out(name, request, memory) {
+        let network = Network::lay_out_kind(name, request, GraphContent::Edges, memory)?;
+        let ctas = request.scale.of(ctas);
+        let waits = (ctas - 1) * u64::from(2 * turns(network.nodes(), ctas as u32));
+        require(name, waits <= MOST_WAITS, || {
+            format!(
+                "{} nodes and ctas={ctas}: a CTA would wait {waits} times in a kernel, at most {MOST_WAITS}",
+                network.nodes()
+            )
+        })?;
+        require(name, network.graph.weight().iter().all(|weight| *weight != NONE), || {
+            format!("a weight of {NONE}: below that")
+        })?;
+        let (nodes, arcs, scaling) = (u64::from(network.nodes()), network.target.len(), network.scaling);
+        let scope_of_atomics = crate::scope::scope(&request.values, "scope");
+    }
+    struct Forest {
+        /// Weight per arc (LonestarGPU `edgessrcwt`).
+        weight: Array<u32>[arcs, scaling],
+        components: Components = Components::lay_out(memory, nodes, scaling, scope_of_atomics),
+        /// Weight of each node's lightest arc to another component (`eleminwts`).
+        lightest: Array<u32>[nodes, scaling],
+        /// Lightest weight in each boss's component (`minwtcomponent`).
+        lightest_of: Array<u32>["lightest-of"; nodes, scaling],
+        /// Component at the far end of each node's arc; the number of nodes if there is none (`partners`).
+        partner: Array<u32>[nodes, scaling],
+        /// Cleared and not read (`phores`).
+        phore: Array<u32>[nodes, scaling],
+        /// Set if the node's arc joins components in this round (`processinnextiteration`).
+        marked: Array<bool>[nodes, scaling],
+        /// Node elected for each boss; the number of nodes if there is none (`goaheadnodeofcomponent`).
+        elected: Array<u32>[nodes, scaling],
+        /// Total weight and number of edges in the tree.
+        total: Array<u32>[1, fixed],
+        edges: Array<u32>[1, fixed],
+        /// Set if `merge` found components already joined.
+        again: Array<bool>[1, fixed],
+        barrier: GridBarrier = GridBarrier::lay_out(memory, ctas, crate::scope::scope(&request.values, "barrier")),
+        network: Network,
+        scope: Scope = scope_of_atomics,
+        ctas, threads: u32,
+    }
 }
 
 /// Number of turns in which the threads of `merge` cover every node.
 fn turns(nodes: u32, ctas: u32) -> u32 {
     nodes.div_ceil(ctas * THREADS)
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let network = Network::lay_out_kind(name, request, GraphContent::Edges, memory)?;
-    let ctas = request.scale.of(request.values.count("ctas"));
-    let waits = (ctas - 1) * u64::from(2 * turns(network.nodes(), ctas as u32));
-    require(name, waits <= MOST_WAITS, || {
-        format!(
-            "{} nodes and ctas={ctas}: a CTA would wait {waits} times in a kernel, at most {MOST_WAITS}",
-            network.nodes()
-        )
-    })?;
-    require(name, network.graph.weight().iter().all(|weight| *weight != NONE), || {
-        format!("a weight of {NONE}: below that")
-    })?;
-    let (nodes, arcs, scaling) = (u64::from(network.nodes()), network.target.len(), network.scaling);
-    let scope_of_atomics = scope(&request.values, "scope");
-    Ok(Box::new(Forest {
-        weight: memory.array("weight", arcs, scaling),
-        components: Components::lay_out(memory, nodes, scaling, scope_of_atomics),
-        lightest: memory.array("lightest", nodes, scaling),
-        lightest_of: memory.array("lightest-of", nodes, scaling),
-        partner: memory.array("partner", nodes, scaling),
-        phore: memory.array("phore", nodes, scaling),
-        marked: memory.array("marked", nodes, scaling),
-        elected: memory.array("elected", nodes, scaling),
-        total: memory.array("total", 1, Scaling::Fixed),
-        edges: memory.array("edges", 1, Scaling::Fixed),
-        again: memory.array("again", 1, Scaling::Fixed),
-        barrier: GridBarrier::lay_out(memory, ctas, scope(&request.values, "barrier")),
-        network,
-        scope: scope_of_atomics,
-        ctas: ctas as u32,
-        threads: request.values.count("threads") as u32,
-    }))
 }
 
 impl Forest {

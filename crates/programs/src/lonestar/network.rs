@@ -1,62 +1,41 @@
 //! The network processed by the graph benchmarks, as arrays in device memory.
 
+use crate::prelude::*;
 use std::path::Path;
-use tombolo_workload::bench::{Request, WorkloadError, check_indices, require};
 use tombolo_workload::graph::{Graph, GraphOptions, mesh_graph, random_graph, read_graph, road_graph};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::Host;
-use tombolo_workload::simt::{Array, Lanes, Memory, Scaling, Warp};
 
 /// Maximum node count in a generated graph. Source: assumed, sixty times the largest road network in use; its
 /// generation takes some gigabytes.
 pub(crate) const MOST_NODES: u64 = 1 << 26;
 
-/// Parameter for the node count in a generated graph.
-pub(super) const NODES: Parameter = Parameter {
-    name: "nodes",
-    kind: ParameterKind::Count { low: 1, high: MOST_NODES },
-    default: "1070376",
-    about: "nodes of the generated network, at scale 1; scales",
-    source: "USA-road-d.FLA of the 9th DIMACS challenge, the graph of HMG Table III",
-};
+parameters! {
+    /// nodes of the generated network, at scale 1; scales
+    pub(super) const NODES = nodes: count(1..=MOST_NODES) = 1_070_376,
+        "USA-road-d.FLA of the 9th DIMACS challenge, the graph of HMG Table III";
+}
 
-/// Parameter for the kind of generated graph.
-pub(super) const NETWORK: Parameter = Parameter {
-    name: "network",
-    kind: ParameterKind::Choice(&["road", "mesh", "random"]),
-    default: "road",
-    about: "generated network: like a road network, of the triangles of a mesh (3 arcs a node), or at random",
-    source: "LonestarGPU's inputs: road networks, grids, random graphs",
-};
+parameters! {
+    /// generated network: like a road network, of the triangles of a mesh (3 arcs a node), or at random
+    pub(super) const NETWORK = network: choice("road", "mesh", "random") = "road",
+        "LonestarGPU's inputs: road networks, grids, random graphs";
+}
 
-/// Parameter for the arcs per node in a random network.
-pub(super) const DEGREE: Parameter = Parameter {
-    name: "degree",
-    kind: ParameterKind::Count { low: 2, high: 1024 },
-    default: "4",
-    about: "arcs of a node of a random network, on average",
-    source: "LonestarGPU's random inputs: four edges a node",
-};
+parameters! {
+    /// arcs of a node of a random network, on average
+    pub(super) const DEGREE = degree: count(2..=1024) = 4, "LonestarGPU's random inputs: four edges a node";
+}
 
-/// Parameter for a user's graph file.
-pub(crate) const GRAPH: Parameter = Parameter {
-    name: "graph",
-    kind: ParameterKind::File,
-    default: "",
-    about: "a file to use instead, its arcs as they are written: .gr (DIMACS or Galois), .mtx (MatrixMarket), .el, .wel or \
-            .txt (edges), .sg or .wsg (GAP), .graph (METIS), or one of them in .gz; it does not scale",
-    source: "none: the network is generated unless a file is given",
-};
+parameters! {
+    /// a file to use instead, its arcs as they are written: .gr (DIMACS or Galois), .mtx (MatrixMarket), .el, .wel or
+    /// .txt (edges), .sg or .wsg (GAP), .graph (METIS), or one of them in .gz; it does not scale
+    pub(crate) const GRAPH = graph: file, "none: the network is generated unless a file is given";
+}
 
-/// Parameter that makes the arcs in a user's graph count in both directions.
-pub(super) const SYMMETRIC: Parameter = Parameter {
-    name: "symmetric",
-    kind: ParameterKind::Flag,
-    default: "no",
-    about: "yes: an arc of the file that has none of its weight leading back gets one; a MatrixMarket file that says \
-            symmetric is always read so",
-    source: "MatrixMarket, `symmetric`; Pannotia's readers, `directed`",
-};
+parameters! {
+    /// yes: an arc of the file that has none of its weight leading back gets one; a MatrixMarket file that says
+    /// symmetric is always read so
+    pub(super) const SYMMETRIC = symmetric: flag = "no", "MatrixMarket, `symmetric`; Pannotia's readers, `directed`";
+}
 
 /// Parts of a graph that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,19 +57,21 @@ impl GraphContent {
     }
 }
 
-/// A graph and its rows in device memory, laid out like in LonestarGPU.
-pub(super) struct Network {
-    pub(super) graph: Graph,
-    /// Scaling of the arrays; fixed for a user's graph.
-    pub(super) scaling: Scaling,
-    /// Row per node (LonestarGPU `srcsrc`); the identity.
-    pub(super) row: Array<u32>,
-    /// First arc per row (LonestarGPU `psrc`).
-    pub(super) first: Array<u32>,
-    /// Arc count per node (LonestarGPU `noutgoing`).
-    pub(super) degree: Array<u32>,
-    /// End node per arc (LonestarGPU `edgessrcdst`).
-    pub(super) target: Array<u32>,
+arrays! {
+    /// A graph and its rows in device memory, laid out like in LonestarGPU.
+    pub(super) struct Network(memory, graph: Graph, scaling: Scaling) {
+        /// Row per node (LonestarGPU `srcsrc`); the identity.
+        pub(super) row: Array<u32>[u64::from(graph.nodes()), scaling],
+        /// First arc per row (LonestarGPU `psrc`).
+        pub(super) first: Array<u32>[u64::from(graph.nodes()), scaling],
+        /// Arc count per node (LonestarGPU `noutgoing`).
+        pub(super) degree: Array<u32>[u64::from(graph.nodes()), scaling],
+        /// End node per arc (LonestarGPU `edgessrcdst`).
+        pub(super) target: Array<u32>[graph.target().len() as u64, scaling],
+        pub(super) graph: Graph,
+        /// Scaling of the arrays; fixed for a user's graph.
+        pub(super) scaling: Scaling,
+    }
 }
 
 pub(crate) fn check_nodes(workload: &'static str, nodes: u64) -> Result<(), WorkloadError> {
@@ -153,21 +134,21 @@ fn graph_of_file(
 
 impl Network {
     /// Lays out a road network, or the graph from a file.
-    pub(super) fn lay_out(
+    pub(super) fn lay_out_road(
         workload: &'static str,
         request: &mut Request,
         uses: GraphContent,
         memory: &mut Memory,
     ) -> Result<Network, WorkloadError> {
         if let Some(graph) = graph_of_file(workload, request, uses)? {
-            return Ok(Network::of(graph, Scaling::Fixed, memory));
+            return Ok(Network::lay_out(memory, graph, Scaling::Fixed));
         }
         let nodes = request.scale.of(request.values.count("nodes"));
         check_nodes(workload, nodes)?;
-        Ok(Network::of(uses.generated(road_graph(nodes as u32, request.seed)), Scaling::Scales, memory))
+        Ok(Network::lay_out(memory, uses.generated(road_graph(nodes as u32, request.seed)), Scaling::Scales))
     }
 
-    /// Like [`Network::lay_out`], with the kind of network selected by [`NETWORK`].
+    /// Like [`Network::lay_out_road`], with the kind of network selected by [`NETWORK`].
     pub(super) fn lay_out_kind(
         workload: &'static str,
         request: &mut Request,
@@ -180,29 +161,16 @@ impl Network {
         require(workload, told || !values.is_given("degree"), || "`degree` is of network=random".into())?;
         let graph = match values.text("network") {
             _ if user_graph_path(workload, request)?.is_some() => {
-                return Network::lay_out(workload, request, uses, memory);
+                return Network::lay_out_road(workload, request, uses, memory);
             }
             "mesh" => {
                 check_nodes(workload, nodes)?;
                 mesh_graph(nodes as u32)
             }
             "random" => random_network(workload, nodes, values.count("degree"), seed as u32)?,
-            _ => return Network::lay_out(workload, request, uses, memory),
+            _ => return Network::lay_out_road(workload, request, uses, memory),
         };
-        Ok(Network::of(uses.generated(graph.weighted(seed)), Scaling::Scales, memory))
-    }
-
-    /// Lays out the arrays for a graph.
-    pub(super) fn of(graph: Graph, scaling: Scaling, memory: &mut Memory) -> Network {
-        let (nodes, arcs) = (u64::from(graph.nodes()), graph.target().len() as u64);
-        Network {
-            row: memory.array("row", nodes, scaling),
-            first: memory.array("first", nodes, scaling),
-            degree: memory.array("degree", nodes, scaling),
-            target: memory.array("target", arcs, scaling),
-            graph,
-            scaling,
-        }
+        Ok(Network::lay_out(memory, uses.generated(graph.weighted(seed)), Scaling::Scales))
     }
 
     pub(super) fn nodes(&self) -> u32 {

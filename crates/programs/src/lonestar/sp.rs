@@ -16,14 +16,7 @@
 mod reference;
 
 use self::reference::ReferenceSurveys;
-use crate::reference::equal;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::{Benchmark, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use crate::prelude::*;
 
 /// Largest change of a survey in a sweep after which a phase ends. Source: LonestarGPU 2.0, newsp.cu (`EPSILON`).
 const SETTLED: f32 = 0.01;
@@ -35,68 +28,74 @@ const FIXED_IN: u64 = 100;
 /// Order and scope for CUDA's atomics: relaxed, at GPU scope.
 const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
-static PARAMETERS: [Parameter; 7] = [
-    Parameter {
-        name: "variables",
-        kind: ParameterKind::Count { low: 8, high: 1 << 24 },
-        default: "17500",
-        about: "variables, at scale 1; scales",
-        source: "LonestarGPU's inputs for sp: 4.2 clauses a variable, near the threshold of satisfiability",
-    },
-    Parameter {
-        name: "clauses",
-        kind: ParameterKind::Count { low: 8, high: 1 << 26 },
-        default: "73500",
-        about: "clauses, at scale 1; scales",
-        source: "LonestarGPU's 4.2 a variable; NUMA-GPU, Table 2: 8 MB",
-    },
-    Parameter {
-        name: "literals",
-        kind: ParameterKind::Count { low: 2, high: 7 },
-        default: "3",
-        about: "literals of a clause",
-        source: "LonestarGPU's inputs for sp: 3-SAT",
-    },
-    Parameter {
-        name: "sweeps",
-        kind: ParameterKind::Count { low: 1, high: 10_000 },
-        default: "10",
-        about: "sweeps of a phase, at most; fewer where surveys settle",
-        source: "assumed: LonestarGPU sp stops after 1000, and a phase takes tens until surveys settle, all alike",
-    },
-    Parameter {
-        name: "phases",
-        kind: ParameterKind::Count { low: 1, high: 10_000 },
-        default: "2",
-        about: "phases, at most; fewer where surveys turn trivial",
-        source: "assumed: a phase after variables were fixed, too",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["64", "128", "256", "384", "448", "512", "1024"]),
-        default: "384",
-        about: "threads of a CTA",
-        source: "LonestarGPU 2.0, newsp.cu",
-    },
-    Parameter {
-        name: "ctas",
-        kind: ParameterKind::Count { low: 1, high: 65_535 },
-        default: "75",
-        about: "CTAs of every kernel, at scale 1; scales",
-        source: "NUMA-GPU, Table 2: as many as an SM holds on each (LonestarGPU 2.0, newsp.cu), here five on 15 SMs",
-    },
-];
-
-/// The survey propagation benchmark.
-pub(crate) static SP: Benchmark = Benchmark {
-    name: "sp",
-    about: "survey propagation: gathers along a random graph from its edges, short kernels",
-    source: "LonestarGPU 2.0 sp; Braunstein et al., 2005; NUMA-GPU, Table 2 (Lonestar-SP)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
+program! {
+    /// survey propagation: gathers along a random graph from its edges, short kernels
+    pub(crate) static SP = "sp", "LonestarGPU 2.0 sp; Braunstein et al., 2005; NUMA-GPU, Table 2 (Lonestar-SP)";
+    parameters {
+        /// variables, at scale 1; scales
+        variables: count(8..=1 << 24) = 17_500,
+            "LonestarGPU's inputs for sp: 4.2 clauses a variable, near the threshold of satisfiability";
+        /// clauses, at scale 1; scales
+        clauses: count(8..=1 << 26) = 73_500, "LonestarGPU's 4.2 a variable; NUMA-GPU, Table 2: 8 MB";
+        /// literals of a clause
+        literals: count(2..=7) = 3, "LonestarGPU's inputs for sp: 3-SAT";
+        /// sweeps of a phase, at most; fewer where surveys settle
+        sweeps: count(1..=10_000) = 10,
+            "assumed: LonestarGPU sp stops after 1000, and a phase takes tens until surveys settle, all alike";
+        /// phases, at most; fewer where surveys turn trivial
+        phases: count(1..=10_000) = 2, "assumed: a phase after variables were fixed, too";
+        /// threads of a CTA
+        threads: one_of(64, 128, 256, 384, 448, 512, 1024) = 384, "LonestarGPU 2.0, newsp.cu";
+        /// CTAs of every kernel, at scale 1; scales
+        ctas: count(1..=65_535) = 75,
+            "NUMA-GPU, Table 2: as many as an SM holds on each (LonestarGPU 2.0, newsp.cu), here five on 15 SMs";
+    }
+    lay_out(name, request, memory) {
+        let count = |key| request.values.count(key);
+        let scaled = |key| request.scale.of(count(key));
+        let (variables, clauses) = (scaled("variables"), scaled("clauses"));
+        let edges = clauses * literals;
+        check_indices(name, edges, "literals of all clauses")?;
+        require(name, variables >= literals, || {
+            format!("{variables} variables: a clause has {literals} different ones")
+        })?;
+        let mut rows = |kind: &str, count: u64| Rows {
+            first: memory.array(&format!("{kind}-first"), count + 1, Scaling::Scales),
+            edge: memory.array(&format!("{kind}-edge"), edges, Scaling::Scales),
+            done: memory.array(&format!("{kind}-done"), count, Scaling::Scales),
+        };
+        let (clause_rows, variable_rows) = (rows("clause", clauses), rows("variable", variables));
+    }
+    struct Formula {
+        clauses: Rows = clause_rows,
+        variables: Rows = variable_rows,
+        /// Survey per edge, from clause to variable.
+        survey: Array<f32>[edges],
+        /// Weights per edge, from variable to clause: the variable is free to choose, satisfies the clause, or fails
+        /// it.
+        free: Array<f32>[edges],
+        satisfies, fails: Array<f32>[edges],
+        /// Strength of the bias per variable, and its direction.
+        bias: Array<f32>[variables],
+        /// Biases and numbers of the variables that are not fixed, and their count.
+        listed_bias: Array<f32>["listed-bias"; variables],
+        value: Array<bool>[variables],
+        /// Clause, variable and flag for a negated literal per edge; a clause's edges are adjacent.
+        clause: Array<u32>[edges],
+        variable: Array<u32>[edges],
+        negated: Array<bool>[edges],
+        listed: Array<u32>[variables],
+        length: Array<u32>[1, fixed],
+        /// Sum of the larger probabilities of the listed variables' values.
+        magnitude: Array<f32>[1, fixed],
+        /// Bits of the largest survey change in the last sweep.
+        change: Array<u32>[1, fixed],
+        literals, sweeps, phases: u64,
+        threads: u32,
+        ctas: u32 = scaled("ctas") as u32,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Edges of the clauses or of the variables (`GPUCSRGraph`).
 struct Rows {
@@ -106,80 +105,6 @@ struct Rows {
     edge: Array<u32>,
     /// Flag per clause that a fixed variable satisfies, or per fixed variable.
     done: Array<bool>,
-}
-
-struct Formula {
-    clauses: Rows,
-    variables: Rows,
-    /// Strength of the bias per variable, and its direction.
-    bias: Array<f32>,
-    value: Array<bool>,
-    /// Clause, variable and flag for a negated literal per edge; a clause's edges are adjacent.
-    clause: Array<u32>,
-    variable: Array<u32>,
-    negated: Array<bool>,
-    /// Survey per edge, from clause to variable.
-    survey: Array<f32>,
-    /// Weights per edge, from variable to clause: the variable is free to choose, satisfies the clause, or fails it.
-    free: Array<f32>,
-    satisfies: Array<f32>,
-    fails: Array<f32>,
-    /// Biases and numbers of the variables that are not fixed, and their count.
-    listed_bias: Array<f32>,
-    listed: Array<u32>,
-    length: Array<u32>,
-    /// Sum of the larger probabilities of the listed variables' values.
-    magnitude: Array<f32>,
-    /// Bits of the largest survey change in the last sweep.
-    change: Array<u32>,
-    literals: u64,
-    sweeps: u64,
-    phases: u64,
-    threads: u32,
-    ctas: u32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |key| request.values.count(key);
-    let scaled = |key| request.scale.of(count(key));
-    let (variables, clauses, literals) = (scaled("variables"), scaled("clauses"), count("literals"));
-    let edges = clauses * literals;
-    check_indices(name, edges, "literals of all clauses")?;
-    require(name, variables >= literals, || format!("{variables} variables: a clause has {literals} different ones"))?;
-    let mut rows = |kind: &str, count: u64| Rows {
-        first: memory.array(&format!("{kind}-first"), count + 1, Scaling::Scales),
-        edge: memory.array(&format!("{kind}-edge"), edges, Scaling::Scales),
-        done: memory.array(&format!("{kind}-done"), count, Scaling::Scales),
-    };
-    let (clause_rows, variable_rows) = (rows("clause", clauses), rows("variable", variables));
-    let mut reals = |field, len| memory.array(field, len, Scaling::Scales);
-    let [survey, free, satisfies, fails] = ["survey", "free", "satisfies", "fails"].map(|field| reals(field, edges));
-    let [bias, listed_bias] = ["bias", "listed-bias"].map(|field| reals(field, variables));
-    Ok(Box::new(Formula {
-        clauses: clause_rows,
-        variables: variable_rows,
-        bias,
-        value: memory.array("value", variables, Scaling::Scales),
-        clause: memory.array("clause", edges, Scaling::Scales),
-        variable: memory.array("variable", edges, Scaling::Scales),
-        negated: memory.array("negated", edges, Scaling::Scales),
-        survey,
-        free,
-        satisfies,
-        fails,
-        listed_bias,
-        listed: memory.array("listed", variables, Scaling::Scales),
-        length: memory.array("length", 1, Scaling::Fixed),
-        magnitude: memory.array("magnitude", 1, Scaling::Fixed),
-        change: memory.array("change", 1, Scaling::Fixed),
-        literals,
-        sweeps: count("sweeps"),
-        phases: count("phases"),
-        threads: count("threads") as u32,
-        ctas: scaled("ctas") as u32,
-        seed: request.seed,
-    }))
 }
 
 /// Probabilities that the surveys demand a variable to be true, and false, from the products over the complements of

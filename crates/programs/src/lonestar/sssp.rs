@@ -12,15 +12,11 @@ mod edge_worklist;
 mod node_worklist;
 
 use super::network::{DEGREE, GRAPH, GraphContent, NETWORK, NODES, Network, SYMMETRIC};
+use crate::prelude::*;
 use edge_worklist::EdgeWorklists;
 use node_worklist::NodeWorklists;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, require};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 
 /// Distance for an unreached node.
 const FAR: u32 = u32::MAX;
@@ -30,59 +26,66 @@ const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 /// (`setMaxThreadsPerBlock`) and sssp_worklistc.h (`MAXBLOCKSIZE`).
 const INITIALIZE_THREADS: u32 = 1024;
 
-static PARAMETERS: [Parameter; 10] = [
-    NODES,
-    NETWORK,
-    DEGREE,
-    GRAPH,
-    SYMMETRIC,
-    Parameter {
-        name: "source",
-        kind: ParameterKind::Count { low: 0, high: 1 << 30 },
-        default: "0",
-        about: "node to start from",
-        source: "LonestarGPU sssp",
-    },
-    Parameter {
-        name: "variant",
-        kind: ParameterKind::Choice(&["topology", "wln", "wlc"]),
-        default: "topology",
-        about: "every node in every launch; a worklist with a thread a node; a worklist with a thread an edge",
-        source: "LonestarGPU 2.0, apps/sssp/Makefile: sssp, sssp-wln, sssp-wlc",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["public", "128", "256", "352", "512", "1024"]),
-        default: "public",
-        about: "threads of a CTA; public: 1024 with variant=topology, 256 with wln, 512 with wlc",
-        source: "LonestarGPU 2.0: `setMaxThreadsPerBlock`; include/common.h, `BLOCKSIZE`; sssp_worklistc.h, `BLKSIZE`",
-    },
-    Parameter {
-        name: "ctas",
-        kind: ParameterKind::Count { low: 1, high: 65_535 },
-        default: "60",
-        about: "CTAs of every launch with variant=wln, at scale 1; scales",
-        source: "NUMA-GPU, Table 2: Lonestar-SSSP-Wln; LonestarGPU 2.0 has four per SM (include/common.h, `MAXNBLOCKS`)",
-    },
-    Parameter {
-        name: "launches",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "1000000",
-        about: "launches, at most; fewer where nothing is left to relax",
-        source: "LonestarGPU sssp runs until nothing changes",
-    },
-];
-
-/// The LonestarGPU shortest-path benchmark.
-pub(crate) static SSSP: Benchmark = Benchmark {
-    name: "lonestar-sssp",
-    about: "shortest paths by relaxation, over all nodes or by worklists: irregular, hundreds of launches",
-    source: "LonestarGPU sssp (topology-driven, wln, wlc); NUMA-GPU, Table 2 (Lonestar-SSSP, -Wln, -Wlc)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
+program! {
+    /// shortest paths by relaxation, over all nodes or by worklists: irregular, hundreds of launches
+    pub(crate) static SSSP = "lonestar-sssp",
+        "LonestarGPU sssp (topology-driven, wln, wlc); NUMA-GPU, Table 2 (Lonestar-SSSP, -Wln, -Wlc)";
+    properties: nonlinear;
+    parameters {
+        NODES;
+        NETWORK;
+        DEGREE;
+        GRAPH;
+        SYMMETRIC;
+        /// node to start from
+        source: count(0..=1 << 30) = 0, "LonestarGPU sssp";
+        /// every node in every launch; a worklist with a thread a node; a worklist with a thread an edge
+        variant: choice("topology", "wln", "wlc") = "topology",
+            "LonestarGPU 2.0, apps/sssp/Makefile: sssp, sssp-wln, sssp-wlc";
+        /// threads of a CTA; public: 1024 with variant=topology, 256 with wln, 512 with wlc
+        threads: choice("public", "128", "256", "352", "512", "1024") = "public",
+            "LonestarGPU 2.0: `setMaxThreadsPerBlock`; include/common.h, `BLOCKSIZE`; sssp_worklistc.h, `BLKSIZE`";
+        /// CTAs of every launch with variant=wln, at scale 1; scales
+        ctas: count(1..=65_535) = 60,
+            "NUMA-GPU, Table 2: Lonestar-SSSP-Wln; LonestarGPU 2.0 has four per SM (include/common.h, `MAXNBLOCKS`)";
+        /// launches, at most; fewer where nothing is left to relax
+        launches: count(1..=1 << 30) = 1_000_000, "LonestarGPU sssp runs until nothing changes";
+    }
+    lay_out(name, request, memory) {
+        let network = Network::lay_out_kind(name, request, GraphContent::Weights, memory)?;
+        if source >= u64::from(network.nodes()) {
+            let message = format!("source {source} is no node of the graph's {}", network.nodes());
+            return Err(WorkloadError::Shape { workload: name, message });
+        }
+        check_distances(&network, source as u32).map_err(|message| WorkloadError::Shape { workload: name, message })?;
+        let told = request.values.is_given("ctas");
+        require(name, variant == "wln" || !told, || "`ctas` is of variant=wln".to_owned())?;
+        let (nodes, arcs, scaling) = (u64::from(network.nodes()), network.target.len(), network.scaling);
+        let weight = memory.array("weight", arcs, scaling);
+        let distance = memory.array("distance", nodes, scaling);
+        let (variant, threads) = match variant {
+            "wln" => {
+                let ctas = request.scale.of(ctas) as u32;
+                (Variant::NodeWorklist(NodeWorklists::lay_out(memory, arcs, scaling, ctas)), 256)
+            }
+            "wlc" => (Variant::EdgeWorklist(EdgeWorklists::lay_out(memory, arcs, scaling)), 512),
+            _ => (Variant::Topology { changed: memory.array("changed", 1, Scaling::Fixed) }, 1024),
+        };
+        let threads = match request.values.text("threads") {
+            "public" => threads,
+            _ => request.values.count("threads") as u32,
+        };
+    }
+    struct SingleSourcePaths {
+        network: Network,
+        /// Weight per arc.
+        weight: Array<u32>,
+        distance: Array<u32>,
+        variant: Variant,
+        source, threads: u32,
+        launches: u64,
+    }
+}
 
 /// Implementation, with its arrays.
 enum Variant {
@@ -92,17 +95,6 @@ enum Variant {
     },
     NodeWorklist(NodeWorklists),
     EdgeWorklist(EdgeWorklists),
-}
-
-struct SingleSourcePaths {
-    network: Network,
-    /// Weight per arc.
-    weight: Array<u32>,
-    distance: Array<u32>,
-    variant: Variant,
-    source: u32,
-    threads: u32,
-    launches: u64,
 }
 
 /// Shortest distances from `source`, `None` for unreachable nodes: Dijkstra's algorithm.
@@ -139,42 +131,6 @@ fn check_distances(network: &Network, source: u32) -> Result<(), String> {
         }
         Some(_) | None => Ok(()),
     }
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let network = Network::lay_out_kind(name, request, GraphContent::Weights, memory)?;
-    let source = request.values.count("source");
-    if source >= u64::from(network.nodes()) {
-        let message = format!("source {source} is no node of the graph's {}", network.nodes());
-        return Err(WorkloadError::Shape { workload: name, message });
-    }
-    check_distances(&network, source as u32).map_err(|message| WorkloadError::Shape { workload: name, message })?;
-    let (variant, told) = (request.values.text("variant"), request.values.is_given("ctas"));
-    require(name, variant == "wln" || !told, || "`ctas` is of variant=wln".to_owned())?;
-    let (nodes, arcs, scaling) = (u64::from(network.nodes()), network.target.len(), network.scaling);
-    let weight = memory.array("weight", arcs, scaling);
-    let distance = memory.array("distance", nodes, scaling);
-    let (variant, threads) = match variant {
-        "wln" => {
-            let ctas = request.scale.of(request.values.count("ctas")) as u32;
-            (Variant::NodeWorklist(NodeWorklists::lay_out(memory, arcs, scaling, ctas)), 256)
-        }
-        "wlc" => (Variant::EdgeWorklist(EdgeWorklists::lay_out(memory, arcs, scaling)), 512),
-        _ => (Variant::Topology { changed: memory.array("changed", 1, Scaling::Fixed) }, 1024),
-    };
-    let threads = match request.values.text("threads") {
-        "public" => threads,
-        _ => request.values.count("threads") as u32,
-    };
-    Ok(Box::new(SingleSourcePaths {
-        network,
-        weight,
-        distance,
-        variant,
-        source: source as u32,
-        threads,
-        launches: request.values.count("launches"),
-    }))
 }
 
 impl SingleSourcePaths {
@@ -309,8 +265,8 @@ mod tests {
     use tombolo_workload::record::RecordOptions;
     use tombolo_workload::scale::Scale;
 
-    /// Worklist lengths per launch of *wlc*, with CTAs of `threads` threads in warps of 32. A warp loads the distances at
-    /// both ends of its arcs together, and pushes the end of each arc that is shorter.
+    /// Worklist lengths per launch of *wlc*, with CTAs of `threads` threads in warps of 32. A warp loads the distances
+    /// at both ends of its arcs together, and pushes the end of each arc that is shorter.
     fn lists(graph: &Graph, threads: usize) -> Vec<u32> {
         let mut distance = vec![FAR; graph.nodes() as usize];
         let (mut list, mut lengths) = (vec![0_u32], Vec::new());

@@ -1,43 +1,25 @@
 //! y = Aᵀ(A x): row products, then column products, with a thread per element.
 
 use super::matrixvector::{Matrix, PARAMETERS};
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Memory, Scaling};
+use crate::prelude::*;
 
-/// The workload's entry in the table.
-pub(crate) static ATAX: Benchmark = Benchmark {
-    name: "atax",
-    about: "y = A^T (A x): few threads, long chains of dependent loads",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Atax {
-    matrix: Matrix,
-    x: Array<f32>,
-    /// The intermediate product A x.
-    product: Array<f32>,
-    y: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let matrix = Matrix::lay_out(name, request, memory)?;
-    let (rows, columns) = (matrix.rows as u64, matrix.columns as u64);
-    Ok(Box::new(Atax {
-        x: memory.array("x", columns, Scaling::Fixed),
-        product: memory.array("product", rows, Scaling::Scales),
-        y: memory.array("y", columns, Scaling::Fixed),
-        seed: !request.seed,
-        matrix,
-    }))
+program! {
+    /// y = A^T (A x): few threads, long chains of dependent loads
+    pub(crate) static ATAX = "atax", MI300A_KERNELS;
+    properties: data_independent;
+    parameters: &PARAMETERS;
+    lay_out(name, request, memory) {
+        let matrix = Matrix::lay_out(memory, name, request)?;
+        let (rows, columns) = (matrix.rows as u64, matrix.columns as u64);
+    }
+    struct Atax {
+        x: Array<f32>[columns, fixed],
+        /// The intermediate product A x.
+        product: Array<f32>[rows],
+        y: Array<f32>[columns, fixed],
+        seed: u64 = !request.seed,
+        matrix: Matrix,
+    }
 }
 
 impl Instance for Atax {

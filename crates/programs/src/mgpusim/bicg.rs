@@ -1,44 +1,24 @@
 //! The two products in a biconjugate gradient step: q = A p, s = Aᵀ r, with a thread per element.
 
 use super::matrixvector::{Matrix, PARAMETERS};
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Memory, Scaling};
+use crate::prelude::*;
 
-/// The workload's entry in the table.
-pub(crate) static BICG: Benchmark = Benchmark {
-    name: "bicg",
-    about: "q = A p and s = A^T r: few threads, long chains of dependent loads",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Bicg {
-    matrix: Matrix,
-    p: Array<f32>,
-    q: Array<f32>,
-    r: Array<f32>,
-    s: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let matrix = Matrix::lay_out(name, request, memory)?;
-    let (rows, columns) = (matrix.rows as u64, matrix.columns as u64);
-    Ok(Box::new(Bicg {
-        p: memory.array("p", columns, Scaling::Fixed),
-        q: memory.array("q", rows, Scaling::Scales),
-        r: memory.array("r", rows, Scaling::Scales),
-        s: memory.array("s", columns, Scaling::Fixed),
-        seed: !request.seed,
-        matrix,
-    }))
+program! {
+    /// q = A p and s = A^T r: few threads, long chains of dependent loads
+    pub(crate) static BICG = "bicg", MI300A_KERNELS;
+    properties: data_independent;
+    parameters: &PARAMETERS;
+    lay_out(name, request, memory) {
+        let matrix = Matrix::lay_out(memory, name, request)?;
+        let (rows, columns) = (matrix.rows as u64, matrix.columns as u64);
+    }
+    struct Bicg {
+        p: Array<f32>[columns, fixed],
+        q, r: Array<f32>[rows],
+        s: Array<f32>[columns, fixed],
+        seed: u64 = !request.seed,
+        matrix: Matrix,
+    }
 }
 
 impl Instance for Bicg {

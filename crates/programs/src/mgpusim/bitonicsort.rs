@@ -1,46 +1,29 @@
 //! Sorts integers by a bitonic network: a launch for each pass, each over the whole array.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 64;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "elements",
-    kind: ParameterKind::Count { low: 2, high: 1 << 28 },
-    default: "65536",
-    about: "elements, 4-byte integers, at scale 1; scales, to a power of two from 128",
-    source: MI300A_KERNELS,
-}];
-
-/// The workload's entry in the table. The pass count grows with the square of the footprint's logarithm.
-pub(crate) static BITONICSORT: Benchmark = Benchmark {
-    name: "bitonicsort",
-    about: "bitonic sort: hundreds of dependent launches of small CTAs",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct BitonicSort {
-    values: Array<u32>,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("elements"));
-    let least = 2 * u64::from(THREADS);
-    let rule = format!("powers of two from {least}");
-    let elements = request.fit("elements", wanted, wanted.max(least).next_power_of_two(), &rule);
-    Ok(Box::new(BitonicSort { values: memory.array("values", elements, Scaling::Scales), seed: request.seed }))
+program! {
+    // The pass count grows with the square of the footprint's logarithm.
+    /// bitonic sort: hundreds of dependent launches of small CTAs
+    pub(crate) static BITONICSORT = "bitonicsort", MI300A_KERNELS;
+    properties: nonlinear, data_independent;
+    parameters {
+        /// elements, 4-byte integers, at scale 1; scales, to a power of two from 128
+        elements: count(2..=1 << 28) = 65_536, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let wanted = request.scale.of(elements);
+        let least = 2 * u64::from(THREADS);
+        let rule = format!("powers of two from {least}");
+        let elements = request.fit("elements", wanted, wanted.max(least).next_power_of_two(), &rule);
+    }
+    struct BitonicSort {
+        values: Array<u32>[elements],
+        seed: u64 = request.seed,
+    }
 }
 
 impl BitonicSort {

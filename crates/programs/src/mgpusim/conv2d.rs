@@ -1,56 +1,34 @@
 //! A convolution layer with a single input channel: the image is unfolded, then a tiled product applies the weights.
 
 use super::im2col::{FILTER, SIDE, Unfolding};
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, DIVISION, compare};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::Parameter;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
+use crate::prelude::*;
 
 /// Number of output channels. Source: [`MI300A_KERNELS`].
 const CHANNELS: i32 = 3;
 /// Side length for a tile, and for a CTA. Source: [`MI300A_KERNELS`].
 const TILE: i32 = 16;
 
-static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
-
-/// The workload's entry in the table.
-pub(crate) static CONV2D: Benchmark = Benchmark {
-    name: "conv2d",
-    about: "convolution layer as unfolding and product: two dependent kernels",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Conv2dLayer {
-    unfolding: Unfolding,
-    /// `[channel][filter squared]`.
-    weights: Array<f32>,
-    bias: Array<f32>,
-    /// `[row of a tile][field squared]`: the first rows are channels, the remaining rows are only ever zeroed.
-    output: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(
-    workload: &'static str,
-    request: &mut Request,
-    memory: &mut Memory,
-) -> Result<Box<dyn Instance>, WorkloadError> {
-    let unfolding = Unfolding::lay_out(workload, request, memory)?;
-    let (filter, field) = (unfolding.filter as u64, unfolding.field as u64);
-    Ok(Box::new(Conv2dLayer {
-        weights: memory.array("weights", CHANNELS as u64 * filter * filter, Scaling::Fixed),
-        bias: memory.array("bias", CHANNELS as u64, Scaling::Fixed),
-        output: memory.array("output", TILE as u64 * field * field + TILE as u64, Scaling::Scales),
-        seed: request.seed,
-        unfolding,
-    }))
+program! {
+    /// convolution layer as unfolding and product: two dependent kernels
+    pub(crate) static CONV2D = "conv2d", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        SIDE;
+        FILTER;
+    }
+    lay_out(workload, request, memory) {
+        let unfolding = Unfolding::lay_out(workload, request, memory)?;
+        let (filter, field) = (unfolding.filter as u64, unfolding.field as u64);
+    }
+    struct Conv2dLayer {
+        /// `[channel][filter squared]`.
+        weights: Array<f32>[CHANNELS as u64 * filter * filter, fixed],
+        bias: Array<f32>[CHANNELS as u64, fixed],
+        /// `[row of a tile][field squared]`: the first rows are channels, the remaining rows are only ever zeroed.
+        output: Array<f32>[TILE as u64 * field * field + TILE as u64],
+        seed: u64 = request.seed,
+        unfolding: Unfolding,
+    }
 }
 
 impl Conv2dLayer {

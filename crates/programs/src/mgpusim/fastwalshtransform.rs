@@ -1,46 +1,28 @@
 //! The fast Walsh transform, in place: a launch for each step, each over the whole array.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, DIVISION, compare};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "elements",
-    kind: ParameterKind::Count { low: 2, high: 1 << 28 },
-    default: "2097152",
-    about: "elements, 4-byte floats, at scale 1; scales, to a power of two from 512",
-    source: MI300A_KERNELS,
-}];
-
-/// The workload's entry in the table.
-pub(crate) static FASTWALSHTRANSFORM: Benchmark = Benchmark {
-    name: "fastwalshtransform",
-    about: "fast Walsh transform: a launch a step, strides that double",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct Transform {
-    values: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("elements"));
-    let least = 2 * u64::from(THREADS);
-    let rule = format!("powers of two from {least}");
-    let elements = request.fit("elements", wanted, wanted.max(least).next_power_of_two(), &rule);
-    Ok(Box::new(Transform { values: memory.array("values", elements, Scaling::Scales), seed: request.seed }))
+program! {
+    /// fast Walsh transform: a launch a step, strides that double
+    pub(crate) static FASTWALSHTRANSFORM = "fastwalshtransform", MI300A_KERNELS;
+    properties: nonlinear, data_independent;
+    parameters {
+        /// elements, 4-byte floats, at scale 1; scales, to a power of two from 512
+        elements: count(2..=1 << 28) = 2_097_152, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let wanted = request.scale.of(elements);
+        let least = 2 * u64::from(THREADS);
+        let rule = format!("powers of two from {least}");
+        let elements = request.fit("elements", wanted, wanted.max(least).next_power_of_two(), &rule);
+    }
+    struct Transform {
+        values: Array<f32>[elements],
+        seed: u64 = request.seed,
+    }
 }
 
 impl Transform {

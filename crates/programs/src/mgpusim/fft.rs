@@ -5,15 +5,9 @@
 //! rotated by k l / 512 and sent to thread (l mod 8, k). After the second pass, it is rotated by k high / 64 and sent
 //! to thread (k, low). The third pass leaves thread l with the frequencies l, l + 64, ...
 
-use crate::mgpusim::MI300A_KERNELS;
+use crate::prelude::*;
 use std::array::from_fn;
 use std::f64::consts::TAU;
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
 /// Points per transform. Source: [`MI300A_KERNELS`].
 const POINTS: usize = 512;
@@ -32,36 +26,29 @@ const BUTTERFLY: u16 = 64;
 const TWIDDLES: [(ComputeClass, u16); 3] =
     [(ComputeClass::Fp64, 7 * 4), (ComputeClass::Fp32, 7 * 36), (ComputeClass::Int, 7 * 8)];
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "elements",
-    kind: ParameterKind::Count { low: 1, high: 1 << 28 },
-    default: "2097152",
-    about: "complex values of two 4-byte floats, at scale 1; scales, to whole transforms of 512",
-    source: MI300A_KERNELS,
-}];
-
-/// The workload's entry in the table.
-pub(crate) static FFT: Benchmark = Benchmark {
-    name: "fft",
-    about: "many small Fourier transforms: bandwidth, scratchpad, transcendentals",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    /// many small Fourier transforms: bandwidth, scratchpad, transcendentals
+    pub(crate) static FFT = "fft", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        /// complex values of two 4-byte floats, at scale 1; scales, to whole transforms of 512
+        elements: count(1..=1 << 28) = 2_097_152, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let elements = request.fit_multiple("elements", request.scale.of(elements), POINTS as u64);
+    }
+    struct Transforms {
+        /// Alternating real and imaginary parts.
+        values: Array<f32>[2 * elements],
+        seed: u64 = request.seed,
+    }
+}
 
 /// Real and imaginary part.
 type Complex = [Lanes<f32>; 2];
 
 /// The points held by a warp's threads.
 type Points = [Complex; RADIX];
-
-struct Transforms {
-    /// Alternating real and imaginary parts.
-    values: Array<f32>,
-    seed: u64,
-}
 
 /// An exchange through the scratchpad. Word indices are given by the factors for (high, low, k).
 struct ScratchpadExchange {
@@ -78,11 +65,6 @@ const EXCHANGES: [ScratchpadExchange; 2] = [
     ScratchpadExchange { write: [8, 1, 66], read: [1, 66, 8], turns: [1.0 / 512.0, 0.0], closes: true },
     ScratchpadExchange { write: [8, 1, 72], read: [72, 1, 8], turns: [0.0, 1.0 / 64.0], closes: false },
 ];
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let elements = request.fit_multiple("elements", request.scale.of(request.values.count("elements")), POINTS as u64);
-    Ok(Box::new(Transforms { values: memory.array("values", 2 * elements, Scaling::Scales), seed: request.seed }))
-}
 
 /// Cosine and sine of -2 pi times `turns`.
 fn rotation(turns: f64) -> [f32; 2] {

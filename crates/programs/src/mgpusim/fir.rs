@@ -1,65 +1,30 @@
 //! A finite impulse response filter: each thread computes a sample from the preceding samples, with a sample per tap.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, compare};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "samples",
-        kind: ParameterKind::Count { low: 1, high: 1 << 28 },
-        default: "262144",
-        about: "samples, 4-byte floats, at scale 1; scales, to whole CTAs",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "taps",
-        kind: ParameterKind::Count { low: 1, high: 256 },
-        default: "32",
-        about: "taps",
-        source: MI300A_KERNELS,
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static FIR: Benchmark = Benchmark {
-    name: "fir",
-    about: "finite impulse response filter: overlapping loads that hit the L1",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Filter {
-    input: Array<f32>,
-    output: Array<f32>,
-    coefficients: Array<f32>,
-    history: Array<f32>,
-    taps: i32,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("samples"));
-    let samples = request.fit_multiple("samples", wanted, u64::from(THREADS));
-    let taps = request.values.count("taps");
-    Ok(Box::new(Filter {
-        input: memory.array("input", samples, Scaling::Scales),
-        output: memory.array("output", samples, Scaling::Scales),
-        coefficients: memory.array("coefficients", taps, Scaling::Fixed),
-        history: memory.array("history", taps, Scaling::Fixed),
-        taps: taps as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// finite impulse response filter: overlapping loads that hit the L1
+    pub(crate) static FIR = "fir", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        /// samples, 4-byte floats, at scale 1; scales, to whole CTAs
+        samples: count(1..=1 << 28) = 262_144, MI300A_KERNELS;
+        /// taps
+        taps: count(1..=256) = 32, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let wanted = request.scale.of(samples);
+        let samples = request.fit_multiple("samples", wanted, u64::from(THREADS));
+    }
+    struct Filter {
+        input, output: Array<f32>[samples],
+        coefficients, history: Array<f32>[taps, fixed],
+        taps: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 impl Filter {

@@ -3,14 +3,8 @@
 //! No address depends on data, but a thread stores only after finding a shorter path. In a sample, the few recorded
 //! passes lack the results of earlier passes; distances are then drawn for the expected share of storing threads.
 
-use crate::mgpusim::MI300A_KERNELS;
-use crate::reference::{equal, floyd_warshall_pass};
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
+use crate::reference::floyd_warshall_pass;
 
 /// Side length of a CTA. Source: [`MI300A_KERNELS`].
 const SIDE: i32 = 8;
@@ -20,37 +14,25 @@ const LONGEST: u64 = 100;
 /// by eye to the store counts tabulated in the measured suite's description.
 const STORES: (u64, f64) = (8, 1.6);
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "nodes",
-    kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-    default: "384",
-    about: "nodes, at scale 1; scales by the root, to a multiple of 8",
-    source: MI300A_KERNELS,
-}];
-
-/// The workload's entry in the table. The launch count grows with the footprint's square root.
-pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
-    name: "floydwarshall",
-    about: "all shortest paths: a launch a node, CTAs of one warp on tiles of 8 x 8",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct AllPairsPaths {
-    distance: Array<u32>,
-    through: Array<u32>,
-    nodes: i32,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let nodes = request.fit_multiple("nodes", request.scale.side_of(request.values.count("nodes")), SIDE as u64);
-    let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
-    let (distance, through) = (matrix("distance"), matrix("through"));
-    Ok(Box::new(AllPairsPaths { distance, through, nodes: nodes as i32, seed: request.seed }))
+program! {
+    // The launch count grows with the footprint's square root.
+    /// all shortest paths: a launch a node, CTAs of one warp on tiles of 8 x 8
+    pub(crate) static FLOYDWARSHALL = "floydwarshall", MI300A_KERNELS;
+    properties: nonlinear;
+    parameters {
+        /// nodes, at scale 1; scales by the root, to a multiple of 8
+        nodes: count(1..=1 << 14) = 384, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let nodes = request.fit_multiple("nodes", request.scale.side_of(nodes), SIDE as u64);
+        let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
+        let (distance, through) = (matrix("distance"), matrix("through"));
+    }
+    struct AllPairsPaths {
+        distance, through: Array<u32>,
+        nodes: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 impl AllPairsPaths {

@@ -1,12 +1,6 @@
 //! Unfolds an image: an output row for each element in the filter, a column for each position of the filter.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, DIVISION, compare, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 pub(super) const THREADS: u32 = 256;
@@ -14,71 +8,45 @@ pub(super) const THREADS: u32 = 256;
 /// Instructions for a division with remainder: a product and a difference in addition. Source: LLVM, DivRemPairs.
 const DIVIDED: u16 = DIVISION + 2;
 
-/// Side length of the image.
-pub(super) const SIDE: Parameter = Parameter {
-    name: "side",
-    kind: ParameterKind::Count { low: 1, high: 1 << 13 },
-    default: "512",
-    about: "side of the image of 4-byte floats, at scale 1; scales by the root",
-    source: MI300A_KERNELS,
-};
+parameters! {
+    /// side of the image of 4-byte floats, at scale 1; scales by the root
+    pub(super) const SIDE = side: count(1..=1 << 13) = 512, MI300A_KERNELS;
+}
 
-/// Side length of the filter.
-pub(super) const FILTER: Parameter = Parameter {
-    name: "filter",
-    kind: ParameterKind::Count { low: 1, high: 15 },
-    default: "3",
-    about: "side of the filter",
-    source: MI300A_KERNELS,
-};
+parameters! {
+    /// side of the filter
+    pub(super) const FILTER = filter: count(1..=15) = 3, MI300A_KERNELS;
+}
 
-static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
-
-/// The workload's entry in the table.
-pub(crate) static IM2COL: Benchmark = Benchmark {
-    name: "im2col",
-    about: "unfolds an image into the columns of a matrix product: divisions by run-time values",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out: |workload, request, memory| Ok(Box::new(Unfolding::lay_out(workload, request, memory)?)),
-};
-
-/// An image and its columns.
-pub(super) struct Unfolding {
-    pub(super) input: Array<f32>,
-    /// `[filter squared][field squared]`.
-    pub(super) columns: Array<f32>,
-    pub(super) side: i32,
-    pub(super) filter: i32,
-    /// Filter positions along a side.
-    pub(super) field: i32,
-    seed: u64,
+program! {
+    /// unfolds an image into the columns of a matrix product: divisions by run-time values
+    pub(crate) static IM2COL = "im2col", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        SIDE;
+        FILTER;
+    }
+    lay_out(name, request, memory) {
+        let side = request.scale.side_of(request.values.count("side"));
+        let filter = request.values.count("filter");
+        require(name, filter <= side, || format!("a filter of {filter} is wider than an image of {side}"))?;
+        let field = side - filter + 1;
+        let cells = filter * filter * field * field;
+        check_indices(name, cells, "elements of columns")?;
+    }
+    /// An image and its columns.
+    pub(super) struct Unfolding {
+        pub(super) input: Array<f32>[side * side],
+        /// `[filter squared][field squared]`.
+        pub(super) columns: Array<f32>[cells],
+        pub(super) side, filter: i32,
+        /// Filter positions along a side.
+        pub(super) field: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 impl Unfolding {
-    pub(super) fn lay_out(
-        workload: &'static str,
-        request: &Request,
-        memory: &mut Memory,
-    ) -> Result<Unfolding, WorkloadError> {
-        let side = request.scale.side_of(request.values.count("side"));
-        let filter = request.values.count("filter");
-        require(workload, filter <= side, || format!("a filter of {filter} is wider than an image of {side}"))?;
-        let field = side - filter + 1;
-        let columns = filter * filter * field * field;
-        check_indices(workload, columns, "elements of columns")?;
-        Ok(Unfolding {
-            input: memory.array("input", side * side, Scaling::Scales),
-            columns: memory.array("columns", columns, Scaling::Scales),
-            side: side as i32,
-            filter: filter as i32,
-            field: field as i32,
-            seed: request.seed,
-        })
-    }
-
     pub(super) fn kernel(&self, cta: &mut Cta<'_>) {
         let places = self.field * self.field;
         cta.each_warp(|warp| {

@@ -3,97 +3,50 @@
 //! Rodinia's program first transposes the points, feature by feature, and lets the host move the centroids after each
 //! step; the step itself is identical.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, compare};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
-static PARAMETERS: [Parameter; 5] = [
-    Parameter {
-        name: "points",
-        kind: ParameterKind::Count { low: 1, high: 1 << 26 },
-        default: "262144",
-        about: "points, at scale 1; scales",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "features",
-        kind: ParameterKind::Count { low: 1, high: 256 },
-        default: "32",
-        about: "features of a point, 4-byte floats",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "clusters",
-        kind: ParameterKind::Count { low: 1, high: 256 },
-        default: "5",
-        about: "clusters",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "program",
-        kind: ParameterKind::Choice(&["step", "rodinia"]),
-        default: "step",
-        about: "step: one assignment of points that lie feature by feature; rodinia: points that are first turned, grids \
-                raised to a square, centroids moved by the host",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 500 },
-        default: "1",
-        about: "assignments",
-        source: "assumed: all alike; MGPUSim times one, Rodinia 3.1 kmeans runs until few points move, 500 at most",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static KMEANS: Benchmark = Benchmark {
-    name: "kmeans",
-    about: "assignment step of k-means: every point's features read once a cluster",
-    source: "MGPUSim (sarchlab/mgpusim) kmeans, as timed on an AMD MI300A; Rodinia 3.1 kmeans; NUMA-GPU, Table 2 \
-             (Rodinia-Kmeans)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Assignment {
-    /// `[point][feature]`, if the program transposes its points.
-    points: Option<Array<f32>>,
-    /// `[feature][point]`.
-    features: Array<f32>,
-    /// `[cluster][feature]`.
-    centroids: Array<f32>,
-    membership: Array<i32>,
-    clusters: i32,
-    iterations: u64,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let points = request.scale.of(request.values.count("points"));
-    let (features, clusters) = (request.values.count("features"), request.values.count("clusters"));
-    tombolo_workload::bench::require("kmeans", points * features <= i32::MAX as u64, || {
-        format!("{points} points of {features} features exceed 2^31 - 1 values")
-    })?;
-    let turned = request.values.text("program") == "rodinia";
-    Ok(Box::new(Assignment {
-        points: turned.then(|| memory.array("points", points * features, Scaling::Scales)),
-        features: memory.array("features", points * features, Scaling::Scales),
-        centroids: memory.array("centroids", clusters * features, Scaling::Fixed),
-        membership: memory.array("membership", points, Scaling::Scales),
-        clusters: clusters as i32,
-        iterations: request.values.count("iterations"),
-        seed: request.seed,
-    }))
+program! {
+    /// assignment step of k-means: every point's features read once a cluster
+    pub(crate) static KMEANS = "kmeans",
+        "MGPUSim (sarchlab/mgpusim) kmeans, as timed on an AMD MI300A; Rodinia 3.1 kmeans; NUMA-GPU, Table 2 \
+        (Rodinia-Kmeans)";
+    properties: data_independent;
+    parameters {
+        /// points, at scale 1; scales
+        points: count(1..=1 << 26) = 262_144, MI300A_KERNELS;
+        /// features of a point, 4-byte floats
+        features: count(1..=256) = 32, MI300A_KERNELS;
+        /// clusters
+        clusters: count(1..=256) = 5, MI300A_KERNELS;
+        /// step: one assignment of points that lie feature by feature; rodinia: points that are first turned, grids
+        /// raised to a square, centroids moved by the host
+        program: choice("step", "rodinia") = "step", MI300A_KERNELS;
+        /// assignments
+        iterations: count(1..=500) = 1,
+            "assumed: all alike; MGPUSim times one, Rodinia 3.1 kmeans runs until few points move, 500 at most";
+    }
+    lay_out(_, request, memory) {
+        let points = request.scale.of(points);
+        tombolo_workload::bench::require("kmeans", points * features <= i32::MAX as u64, || {
+            format!("{points} points of {features} features exceed 2^31 - 1 values")
+        })?;
+        let turned = program == "rodinia";
+    }
+    struct Assignment {
+        /// `[point][feature]`, if the program transposes its points.
+        points: Option<Array<f32>> = turned.then(|| memory.array("points", points * features, Scaling::Scales)),
+        /// `[feature][point]`.
+        features: Array<f32>[points * features],
+        /// `[cluster][feature]`.
+        centroids: Array<f32>[clusters * features, fixed],
+        membership: Array<i32>[points],
+        clusters: i32,
+        iterations: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 impl Assignment {

@@ -4,13 +4,7 @@
 //! kilobytes. All tiles come from A's first 32 rows, and every row of result tiles therefore equals the first. All CTAs
 //! stage equal values, and the race affects only timing; the recording runs the CTAs in sequence.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, compare};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError, Trips};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Tile side length, in elements. Source: [`MI300A_KERNELS`].
 const TILE: i32 = 32;
@@ -21,45 +15,32 @@ const VECTOR: usize = 4;
 /// Registers per thread. Source: counted: 16 sums, 4 vectors from A and 4 from B in flight twice over, addresses.
 const REGISTERS: u32 = 96;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "side",
-    kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-    default: "640",
-    about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 32",
-    source: MI300A_KERNELS,
-}];
-
-/// The workload's entry in the table. Work grows faster than the footprint.
-pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
-    name: "matrixmultiplication",
-    about: "matrix product staged through global memory: loads of the L1, arithmetic",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    // Work grows faster than the footprint.
+    /// matrix product staged through global memory: loads of the L1, arithmetic
+    pub(crate) static MATRIXMULTIPLICATION = "matrixmultiplication", MI300A_KERNELS;
+    properties: nonlinear, data_independent;
+    parameters {
+        /// side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 32
+        side: count(1..=1 << 14) = 640, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let side = request.fit_multiple("side", request.scale.side_of(side), TILE as u64);
+        let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
+        let (a, b, c) = (matrix("a"), matrix("b"), matrix("c"));
+        let staged = memory.array("staged", (TILE * TILE) as u64, Scaling::Fixed);
+    }
+    struct MatrixProduct {
+        a, b, c: Array<f32>,
+        /// A single tile.
+        staged: Array<f32>,
+        side: i32,
+        seed: u64 = request.seed,
+    }
+}
 
 /// A thread's accumulators: `[row][column]`.
 type Sums = [[Lanes<f32>; VECTOR]; VECTOR];
-
-struct MatrixProduct {
-    a: Array<f32>,
-    b: Array<f32>,
-    c: Array<f32>,
-    /// A single tile.
-    staged: Array<f32>,
-    side: i32,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), TILE as u64);
-    let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
-    let (a, b, c) = (matrix("a"), matrix("b"), matrix("c"));
-    let staged = memory.array("staged", (TILE * TILE) as u64, Scaling::Fixed);
-    Ok(Box::new(MatrixProduct { a, b, c, staged, side: side as i32, seed: request.seed }))
-}
 
 impl MatrixProduct {
     fn kernel(&self, cta: &mut Cta<'_>) {

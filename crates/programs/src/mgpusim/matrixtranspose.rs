@@ -1,12 +1,6 @@
 //! Transposes a square matrix through the scratchpad, in 64 x 64 tiles, processed by CTAs along diagonals.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, DIVISION, compare};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
+use crate::prelude::*;
 
 /// Tile side length, in elements. Source: [`MI300A_KERNELS`].
 const TILE: i32 = 64;
@@ -15,41 +9,22 @@ const VECTOR: i32 = 4;
 /// Vectors per tile row, and threads along each side of a CTA.
 const SIDE: i32 = TILE / VECTOR;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "side",
-    kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-    default: "3072",
-    about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 64",
-    source: MI300A_KERNELS,
-}];
-
-/// The workload's entry in the table.
-pub(crate) static MATRIXTRANSPOSE: Benchmark = Benchmark {
-    name: "matrixtranspose",
-    about: "transposes a matrix through the scratchpad: strided rows, bank conflicts",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct MatrixTranspose {
-    input: Array<f32>,
-    output: Array<f32>,
-    side: i64,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), TILE as u64);
-    let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
-    Ok(Box::new(MatrixTranspose {
-        input: matrix("input"),
-        output: matrix("output"),
-        side: side as i64,
-        seed: request.seed,
-    }))
+program! {
+    /// transposes a matrix through the scratchpad: strided rows, bank conflicts
+    pub(crate) static MATRIXTRANSPOSE = "matrixtranspose", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        /// side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 64
+        side: count(1..=1 << 16) = 3072, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let side = request.fit_multiple("side", request.scale.side_of(side), TILE as u64);
+    }
+    struct MatrixTranspose {
+        input, output: Array<f32>[side * side],
+        side: i64,
+        seed: u64 = request.seed,
+    }
 }
 
 impl MatrixTranspose {

@@ -2,56 +2,36 @@
 //! element. The result stays in memory and is stored after every term, because the compiler must assume concurrent
 //! reads.
 
-use tombolo_workload::bench::{ADDRESS, Request, WorkloadError, compare, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError, Trips};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`](crate::mgpusim::MI300A_KERNELS).
 const THREADS: u32 = 256;
 /// Columns per 128-byte line; rows reach new lines after this many columns.
 const LINE: u64 = 32;
 
-pub(super) static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "1536",
-        about: "rows of the matrix of 4-byte floats, at scale 1; scales",
-        source: crate::mgpusim::MI300A_KERNELS,
-    },
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "1536",
-        about: "columns of the matrix; does not scale",
-        source: crate::mgpusim::MI300A_KERNELS,
-    },
+pub(super) static PARAMETERS: [Parameter; 2] = parameters![
+    /// rows of the matrix of 4-byte floats, at scale 1; scales
+    rows: count(1..=1 << 16) = 1536, crate::mgpusim::MI300A_KERNELS;
+    /// columns of the matrix; does not scale
+    columns: count(1..=1 << 16) = 1536, crate::mgpusim::MI300A_KERNELS;
 ];
 
-/// The matrix.
-pub(super) struct Matrix {
-    pub(super) values: Array<f32>,
-    pub(super) rows: i32,
-    pub(super) columns: i32,
-    seed: u64,
-}
-
-impl Matrix {
-    pub(super) fn lay_out(
-        workload: &'static str,
-        request: &Request,
-        memory: &mut Memory,
-    ) -> Result<Matrix, WorkloadError> {
+arrays! {
+    lay_out(memory, workload: &'static str, request: &Request) {
         let (rows, columns) = (request.scale.of(request.values.count("rows")), request.values.count("columns"));
         require(workload, rows * columns <= i32::MAX as u64, || {
             format!("{rows} rows of {columns} columns exceed 2^31 - 1 elements")
         })?;
-        let values = memory.array("matrix", rows * columns, Scaling::Scales);
-        Ok(Matrix { values, rows: rows as i32, columns: columns as i32, seed: request.seed })
     }
+    /// The matrix.
+    pub(super) struct Matrix {
+        pub(super) values: Array<f32>["matrix"; rows * columns],
+        pub(super) rows, columns: i32,
+        seed: u64 = request.seed,
+    }
+}
 
+impl Matrix {
     pub(super) fn fill(&self, memory: &Memory) {
         memory.fill(self.values, |index| noise::unit(self.seed, index));
     }

@@ -1,12 +1,6 @@
 //! A single copy: from host to device, back, or within device memory, for which the runtime launches a kernel.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, compare};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: assumed, the usual choice.
 const THREADS: u32 = 256;
@@ -14,33 +8,34 @@ const THREADS: u32 = 256;
 /// aligned buffers.
 const VECTOR: usize = 4;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "mib",
-        kind: ParameterKind::Count { low: 1, high: 4096 },
-        default: "64",
-        about: "size of the copy in MiB, at scale 1; scales",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "direction",
-        kind: ParameterKind::Choice(&["d2d", "h2d", "d2h"]),
-        default: "d2d",
-        about: "within device memory, to the device, to the host",
-        source: MI300A_KERNELS,
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static MEMCOPY: Benchmark = Benchmark {
-    name: "memcopy",
-    about: "one copy within device memory, or between host and device",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    /// one copy within device memory, or between host and device
+    pub(crate) static MEMCOPY = "memcopy", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        /// size of the copy in MiB, at scale 1; scales
+        mib: count(1..=4096) = 64, MI300A_KERNELS;
+        /// within device memory, to the device, to the host
+        direction: choice("d2d", "h2d", "d2h") = "d2d", MI300A_KERNELS;
+    }
+    lay_out(name, request, memory) {
+        let wanted = request.scale.of(mib << 18);
+        let elements = wanted.next_multiple_of(VECTOR as u64);
+        request.fit_parts("mib", wanted, elements, 1 << 18, "whole vectors of 16 bytes");
+        // Threads in the last CTA without anything to copy have indices too.
+        check_indices(name, elements.next_multiple_of(u64::from(THREADS) * VECTOR as u64), "elements")?;
+        let direction = match direction {
+            "h2d" => Direction::ToDevice,
+            "d2h" => Direction::ToHost,
+            _ => Direction::Within,
+        };
+    }
+    struct ArrayCopy {
+        from, to: Array<f32>[elements],
+        direction: Direction,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Direction of the copy.
 #[derive(Clone, Copy)]
@@ -48,28 +43,6 @@ enum Direction {
     Within,
     ToDevice,
     ToHost,
-}
-
-struct ArrayCopy {
-    from: Array<f32>,
-    to: Array<f32>,
-    direction: Direction,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("mib") << 18);
-    let elements = wanted.next_multiple_of(VECTOR as u64);
-    request.fit_parts("mib", wanted, elements, 1 << 18, "whole vectors of 16 bytes");
-    // Threads in the last CTA without anything to copy have indices too.
-    check_indices(name, elements.next_multiple_of(u64::from(THREADS) * VECTOR as u64), "elements")?;
-    let direction = match request.values.text("direction") {
-        "h2d" => Direction::ToDevice,
-        "d2h" => Direction::ToHost,
-        _ => Direction::Within,
-    };
-    let mut array = |name| memory.array(name, elements, Scaling::Scales);
-    Ok(Box::new(ArrayCopy { from: array("from"), to: array("to"), direction, seed: request.seed }))
 }
 
 impl ArrayCopy {

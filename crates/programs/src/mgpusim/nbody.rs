@@ -4,13 +4,7 @@
 //! CTAs race. All CTAs stage identical values in identical order. The recording, with CTAs in sequence, therefore
 //! computes the right forces.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError, Trips};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA, and bodies per tile. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
@@ -24,47 +18,33 @@ const STEP: f32 = 0.005;
 const INTERACTION: [(ComputeClass, u16); 3] =
     [(ComputeClass::Fp32, 20 + 13 + 10), (ComputeClass::Special, 2), (ComputeClass::Int, 1 + ADDRESS)];
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "bodies",
-    kind: ParameterKind::Count { low: 1, high: 1 << 22 },
-    default: "24576",
-    about: "bodies, at scale 1; scales, to whole tiles of 256",
-    source: MI300A_KERNELS,
-}];
-
-/// The workload's entry in the table. The work grows with the footprint's square.
-pub(crate) static NBODY: Benchmark = Benchmark {
-    name: "nbody",
-    about: "all pairs of bodies: arithmetic, loads that all lanes share",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    // The work grows with the footprint's square.
+    /// all pairs of bodies: arithmetic, loads that all lanes share
+    pub(crate) static NBODY = "nbody", MI300A_KERNELS;
+    properties: nonlinear, data_independent;
+    parameters {
+        /// bodies, at scale 1; scales, to whole tiles of 256
+        bodies: count(1..=1 << 22) = 24_576, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let wanted = request.scale.of(bodies);
+        let bodies = request.fit_multiple("bodies", wanted, u64::from(THREADS));
+        let mut array = |name| memory.array(name, 4 * bodies, Scaling::Scales);
+        let (position, velocity) = (array("position"), array("velocity"));
+        let (new_position, new_velocity) = (array("new_position"), array("new_velocity"));
+        let staged = memory.array("staged", 4 * u64::from(THREADS), Scaling::Fixed);
+    }
+    struct Bodies {
+        position, velocity, new_position, new_velocity: Array<f32>,
+        /// A single tile.
+        staged: Array<f32>,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Components x, y, z and mass (or nothing).
 type Vector = [Lanes<f32>; 4];
-
-struct Bodies {
-    position: Array<f32>,
-    velocity: Array<f32>,
-    new_position: Array<f32>,
-    new_velocity: Array<f32>,
-    /// A single tile.
-    staged: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("bodies"));
-    let bodies = request.fit_multiple("bodies", wanted, u64::from(THREADS));
-    let mut array = |name| memory.array(name, 4 * bodies, Scaling::Scales);
-    let (position, velocity) = (array("position"), array("velocity"));
-    let (new_position, new_velocity) = (array("new_position"), array("new_velocity"));
-    let staged = memory.array("staged", 4 * u64::from(THREADS), Scaling::Fixed);
-    Ok(Box::new(Bodies { position, velocity, new_position, new_velocity, staged, seed: request.seed }))
-}
 
 /// Adds to `force` the pull from `other` at position `own`.
 fn interact(force: [Lanes<f32>; 3], own: &Vector, other: &Vector) -> [Lanes<f32>; 3] {

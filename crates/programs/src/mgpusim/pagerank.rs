@@ -6,73 +6,39 @@
 //! with a column drawn from each of equally long stretches, a stretch per entry. Columns are thus known without reading
 //! the column array.
 
-use crate::mgpusim::MI300A_KERNELS;
+use crate::prelude::*;
 use std::ops::Range;
-use tombolo_workload::bench::{ADDRESS, Benchmark, compare, map_active};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError, Trips};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: i32 = 64;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "nodes",
-        kind: ParameterKind::Count { low: 2, high: 1 << 16 },
-        default: "3072",
-        about: "nodes; does not scale, because vectors and matrix could not both",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 0, high: 1 << 16 },
-        default: "0",
-        about: "rows of the matrix that are computed, at scale 1, 0 for as many as nodes; scales",
-        source: "assumed: rows scale, as the work of a partition of the graph",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static PAGERANK: Benchmark = Benchmark {
-    name: "mgpusim-pagerank",
-    about: "PageRank on a dense random graph: streams of rows, gathers, a CTA a row",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Ranks {
-    offsets: Array<u32>,
-    columns: Array<u32>,
-    values: Array<f32>,
-    vectors: [Array<f32>; 2],
-    nodes: u64,
-    /// Start of each row among the entries, followed by the last row's end.
-    starts: Vec<u64>,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let nodes = request.values.count("nodes");
-    let given = request.values.count("rows");
-    let wanted = request.scale.of(if given == 0 { nodes } else { given });
-    let rows = request.fit("rows", wanted, wanted.min(nodes), "as many as nodes, at most");
-    let starts = starts(rows, nodes, request.seed);
-    let entries = starts[rows as usize].max(1);
-    Ok(Box::new(Ranks {
-        offsets: memory.array("offsets", rows + 1, Scaling::Scales),
-        columns: memory.array("columns", entries, Scaling::Scales),
-        values: memory.array("values", entries, Scaling::Scales),
-        vectors: [memory.array("x", nodes, Scaling::Fixed), memory.array("y", nodes, Scaling::Fixed)],
-        nodes,
-        starts,
-        seed: request.seed,
-    }))
+program! {
+    /// PageRank on a dense random graph: streams of rows, gathers, a CTA a row
+    pub(crate) static PAGERANK = "mgpusim-pagerank", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        /// nodes; does not scale, because vectors and matrix could not both
+        nodes: count(2..=1 << 16) = 3072, MI300A_KERNELS;
+        /// rows of the matrix that are computed, at scale 1, 0 for as many as nodes; scales
+        rows: count(0..=1 << 16) = 0, "assumed: rows scale, as the work of a partition of the graph";
+    }
+    lay_out(_, request, memory) {
+        let given = rows;
+        let wanted = request.scale.of(if given == 0 { nodes } else { given });
+        let rows = request.fit("rows", wanted, wanted.min(nodes), "as many as nodes, at most");
+        let starts = starts(rows, nodes, request.seed);
+        let entries = starts[rows as usize].max(1);
+    }
+    struct Ranks {
+        offsets: Array<u32>[rows + 1],
+        columns: Array<u32>[entries],
+        values: Array<f32>[entries],
+        vectors: [Array<f32>; 2]["x", "y"; nodes, fixed],
+        nodes: u64,
+        /// Start of each row among the entries, followed by the last row's end.
+        starts: Vec<u64>,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Start of each of `rows` rows, followed by the end of the last: every entry of `nodes` exists or not according to a

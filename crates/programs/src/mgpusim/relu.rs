@@ -1,45 +1,25 @@
 //! Rectifies a vector: each element is replaced by the maximum of the element and zero.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, compare};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
-static PARAMETERS: [Parameter; 1] = [Parameter {
-    name: "elements",
-    kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-    default: "4194304",
-    about: "elements of each of two vectors of 4-byte floats, at scale 1; scales",
-    source: MI300A_KERNELS,
-}];
-
-/// The workload's entry in the table.
-pub(crate) static RELU: Benchmark = Benchmark {
-    name: "relu",
-    about: "rectifies a vector: bandwidth, as much written as read",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct RectifiedVector {
-    input: Array<f32>,
-    output: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let elements = request.scale.of(request.values.count("elements"));
-    let mut array = |name| memory.array(name, elements, Scaling::Scales);
-    Ok(Box::new(RectifiedVector { input: array("input"), output: array("output"), seed: request.seed }))
+program! {
+    /// rectifies a vector: bandwidth, as much written as read
+    pub(crate) static RELU = "relu", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        /// elements of each of two vectors of 4-byte floats, at scale 1; scales
+        elements: count(1..=1 << 30) = 4_194_304, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        let elements = request.scale.of(elements);
+    }
+    struct RectifiedVector {
+        input, output: Array<f32>[elements],
+        seed: u64 = request.seed,
+    }
 }
 
 impl RectifiedVector {

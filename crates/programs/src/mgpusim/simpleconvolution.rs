@@ -1,66 +1,33 @@
 //! A convolution of a padded image with a mask, with a pixel per thread.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, DIVISION};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 64;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 8, high: 1 << 15 },
-        default: "1024",
-        about: "side of the image of 4-byte integers, at scale 1; scales by the root, to a multiple of 8",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "mask",
-        kind: ParameterKind::Count { low: 1, high: 31 },
-        default: "3",
-        about: "side of the mask",
-        source: MI300A_KERNELS,
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static SIMPLECONVOLUTION: Benchmark = Benchmark {
-    name: "simpleconvolution",
-    about: "convolves an image with a mask: many small CTAs, shifted loads",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct PaddedConvolution {
-    input: Array<u32>,
-    mask: Array<f32>,
-    output: Array<i32>,
-    side: i32,
-    width: i32,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    // The square of a multiple of 8 fills its CTAs.
-    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), 8);
-    let width = request.values.count("mask");
-    let padded = side + width - 1;
-    Ok(Box::new(PaddedConvolution {
-        input: memory.array("input", padded * padded, Scaling::Scales),
-        mask: memory.array("mask", width * width, Scaling::Fixed),
-        output: memory.array("output", side * side, Scaling::Scales),
-        side: side as i32,
-        width: width as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// convolves an image with a mask: many small CTAs, shifted loads
+    pub(crate) static SIMPLECONVOLUTION = "simpleconvolution", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        /// side of the image of 4-byte integers, at scale 1; scales by the root, to a multiple of 8
+        side: count(8..=1 << 15) = 1024, MI300A_KERNELS;
+        /// side of the mask
+        mask: count(1..=31) = 3, MI300A_KERNELS;
+    }
+    lay_out(_, request, memory) {
+        // The square of a multiple of 8 fills its CTAs.
+        let side = request.fit_multiple("side", request.scale.side_of(side), 8);
+        let width = mask;
+        let padded = side + width - 1;
+    }
+    struct PaddedConvolution {
+        input: Array<u32>[padded * padded],
+        mask: Array<f32>[width * width, fixed],
+        output: Array<i32>[side * side],
+        side, width: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 impl PaddedConvolution {

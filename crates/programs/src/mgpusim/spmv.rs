@@ -3,69 +3,35 @@
 //! The matrix is a band: entry j in row r is at column (r + j) modulo the number of rows, which makes the array
 //! contents known in advance.
 
-use crate::mgpusim::MI300A_KERNELS;
-use tombolo_workload::bench::{ADDRESS, Benchmark, compare, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: [`MI300A_KERNELS`].
 const THREADS: u32 = 256;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 1, high: 1 << 26 },
-        default: "262144",
-        about: "rows, and columns, at scale 1; scales",
-        source: MI300A_KERNELS,
-    },
-    Parameter {
-        name: "entries",
-        kind: ParameterKind::Count { low: 1, high: 1024 },
-        default: "16",
-        about: "entries of each row",
-        source: MI300A_KERNELS,
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static SPMV: Benchmark = Benchmark {
-    name: "spmv",
-    about: "sparse matrix times vector, a thread a row: strided loads that share lines over iterations",
-    source: MI300A_KERNELS,
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Band {
-    values: Array<f32>,
-    columns: Array<i32>,
-    offsets: Array<i32>,
-    vector: Array<f32>,
-    output: Array<f32>,
-    rows: i32,
-    entries: i32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (rows, entries) = (request.scale.of(request.values.count("rows")), request.values.count("entries"));
-    require(name, rows * entries <= i32::MAX as u64, || format!("{rows} rows of {entries} exceed 2^31 - 1 entries"))?;
-    Ok(Box::new(Band {
-        values: memory.array("values", rows * entries, Scaling::Scales),
-        columns: memory.array("columns", rows * entries, Scaling::Scales),
-        offsets: memory.array("offsets", rows + 1, Scaling::Scales),
-        vector: memory.array("vector", rows, Scaling::Scales),
-        output: memory.array("output", rows, Scaling::Scales),
-        rows: rows as i32,
-        entries: entries as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// sparse matrix times vector, a thread a row: strided loads that share lines over iterations
+    pub(crate) static SPMV = "spmv", MI300A_KERNELS;
+    properties: data_independent;
+    parameters {
+        /// rows, and columns, at scale 1; scales
+        rows: count(1..=1 << 26) = 262_144, MI300A_KERNELS;
+        /// entries of each row
+        entries: count(1..=1024) = 16, MI300A_KERNELS;
+    }
+    lay_out(name, request, memory) {
+        let rows = request.scale.of(rows);
+        require(name, rows * entries <= i32::MAX as u64, || {
+            format!("{rows} rows of {entries} exceed 2^31 - 1 entries")
+        })?;
+    }
+    struct Band {
+        values: Array<f32>[rows * entries],
+        columns: Array<i32>[rows * entries],
+        offsets: Array<i32>[rows + 1],
+        vector, output: Array<f32>[rows],
+        rows, entries: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 impl Band {

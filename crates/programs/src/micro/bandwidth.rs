@@ -2,11 +2,7 @@
 //! shows the bandwidth of the memory level that holds the array. Each CTA either stays on a single part, which may fit
 //! in the L1, or moves on to another CTA's part, absent from the L1.
 
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, compare, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: assumed, the maximum on GPUs from either maker.
 const THREADS: u32 = 1024;
@@ -18,97 +14,53 @@ const STEP: u64 = THREADS as u64 * VECTOR as u64;
 /// following each other.
 const ONWARD: u64 = 37;
 
-static PARAMETERS: [Parameter; 5] = [
-    Parameter {
-        name: "kib",
-        kind: ParameterKind::Count { low: 16, high: 1 << 22 },
-        default: "65536",
-        about: "size of the array in KiB, at scale 1; scales, to whole parts of 16 KiB",
-        source: "assumed: beyond every L2",
-    },
-    Parameter {
-        name: "ctas",
-        kind: ParameterKind::Count { low: 1, high: 1 << 20 },
-        default: "160",
-        about: "CTAs of 1024 threads, a part of the array each; scales",
-        source: "assumed: two on each SM of V100",
-    },
-    Parameter {
-        name: "passes",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "1",
-        about: "times that the array is gone through; does not scale",
-        source: "assumed",
-    },
-    Parameter {
-        name: "operation",
-        kind: ParameterKind::Choice(&["read", "write", "copy"]),
-        default: "read",
-        about: "what is done with the array; a copy goes to a second one",
-        source: "McCalpin, STREAM; te42kyfo/gpu-benches, gpu-stream",
-    },
-    Parameter {
-        name: "parts",
-        kind: ParameterKind::Choice(&["all", "own"]),
-        default: "all",
-        about: "whether a CTA goes on to another part with each pass, or stays on its own",
-        source: "te42kyfo/gpu-benches: all as gpu-l2-cache, own as gpu-cache",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static BANDWIDTH: Benchmark = Benchmark {
-    name: "bandwidth",
-    about: "streaming read, write or copy: the bandwidth of a level of the hierarchy",
-    source: "te42kyfo/gpu-benches: gpu-stream, gpu-l2-cache, gpu-cache",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
+program! {
+    /// streaming read, write or copy: the bandwidth of a level of the hierarchy
+    pub(crate) static BANDWIDTH = "bandwidth", "te42kyfo/gpu-benches: gpu-stream, gpu-l2-cache, gpu-cache";
+    properties: data_independent;
+    parameters {
+        /// size of the array in KiB, at scale 1; scales, to whole parts of 16 KiB
+        kib: count(16..=1 << 22) = 65_536, "assumed: beyond every L2";
+        /// CTAs of 1024 threads, a part of the array each; scales
+        ctas: count(1..=1 << 20) = 160, "assumed: two on each SM of V100";
+        /// times that the array is gone through; does not scale
+        passes: count(1..=1 << 16) = 1, "assumed";
+        /// what is done with the array; a copy goes to a second one
+        operation: choice("read", "write", "copy") = "read", "McCalpin, STREAM; te42kyfo/gpu-benches, gpu-stream";
+        /// whether a CTA goes on to another part with each pass, or stays on its own
+        parts: choice("all", "own") = "all", "te42kyfo/gpu-benches: all as gpu-l2-cache, own as gpu-cache";
+    }
+    lay_out(name, request, memory) {
+        let ctas = request.scale.of(ctas);
+        let elements = request.scale.of(kib << 8);
+        let part = (elements / ctas).max(1).next_multiple_of(STEP);
+        request.fit_parts("kib", elements, part * ctas, 1 << 8, "whole parts of 16 KiB, as many for each CTA");
+        require(name, part * ctas <= 1 << 31, || format!("{ctas} parts of {part} elements exceed 2^31 elements"))?;
+        let operation = match operation {
+            "write" => StreamOperation::Write,
+            "copy" => StreamOperation::Copy,
+            _ => StreamOperation::Read,
+        };
+        let others = if operation == StreamOperation::Copy { part * ctas } else { ctas * u64::from(THREADS) };
+    }
+    struct StreamedArray {
+        from: Array<f32>[part * ctas],
+        /// Destination of the copy; for read, a sum per thread.
+        to: Array<f32>[others],
+        /// Elements per part.
+        part: u64,
+        ctas, passes: u64,
+        operation: StreamOperation,
+        stays: bool = parts == "own",
+        seed: u64 = request.seed,
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StreamOperation {
     Read,
     Write,
     Copy,
-}
-
-struct StreamedArray {
-    from: Array<f32>,
-    /// Destination of the copy; for read, a sum per thread.
-    to: Array<f32>,
-    /// Elements per part.
-    part: u64,
-    ctas: u64,
-    passes: u64,
-    operation: StreamOperation,
-    stays: bool,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let ctas = request.scale.of(request.values.count("ctas"));
-    let elements = request.scale.of(request.values.count("kib") << 8);
-    let part = (elements / ctas).max(1).next_multiple_of(STEP);
-    request.fit_parts("kib", elements, part * ctas, 1 << 8, "whole parts of 16 KiB, as many for each CTA");
-    require(name, part * ctas <= 1 << 31, || format!("{ctas} parts of {part} elements exceed 2^31 elements"))?;
-    let operation = match request.values.text("operation") {
-        "write" => StreamOperation::Write,
-        "copy" => StreamOperation::Copy,
-        _ => StreamOperation::Read,
-    };
-    let others = if operation == StreamOperation::Copy { part * ctas } else { ctas * u64::from(THREADS) };
-    Ok(Box::new(StreamedArray {
-        from: memory.array("from", part * ctas, Scaling::Scales),
-        to: memory.array("to", others, Scaling::Scales),
-        part,
-        ctas,
-        passes: request.values.count("passes"),
-        operation,
-        stays: request.values.text("parts") == "own",
-        seed: request.seed,
-    }))
 }
 
 impl StreamedArray {

@@ -1,11 +1,7 @@
 //! A pointer chase: a single thread follows a ring of lines in an irregular order, one load at a time. The time per
 //! step shows the latency of the ring's memory level.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads in the single CTA; only the first thread chases. Source: assumed, a warp on NVIDIA's GPUs.
 const THREADS: u32 = 32;
@@ -14,57 +10,33 @@ const STRIDE: u64 = 128;
 /// The distance [`STRIDE`] in elements.
 const STEP: u64 = STRIDE / 4;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "kib",
-        kind: ParameterKind::Count { low: 1, high: 1 << 22 },
-        default: "16384",
-        about: "size of the ring in KiB, at scale 1; scales, to a power of two of lines of 128 bytes",
-        source: "assumed: beyond the L2 of V100",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 1 << 24 },
-        default: "8192",
-        about: "loads; does not scale",
-        source: "assumed: enough that the launch weighs little",
-    },
-];
-
-/// The workload's entry in the table. The work is the number of steps, regardless of the footprint.
-pub(crate) static CHASE: Benchmark = Benchmark {
-    name: "chase",
-    about: "pointer chase by one thread: the latency of a level of the hierarchy",
-    source: "Saavedra and Smith, IEEE Trans. Computers 44(10) 1995; order as in Jia et al. 2018 (arXiv 1804.06826)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct Ring {
-    /// Index of the next ring element, stored in the first element of each line.
-    next: Array<u32>,
-    /// Final element of the chase.
-    end: Array<u32>,
-    lines: u64,
-    steps: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("kib") << 10);
-    let bytes = wanted.next_power_of_two().max(8 * STRIDE);
-    request.fit_parts("kib", wanted, bytes, 1 << 10, "powers of two from 1");
-    let lines = bytes / STRIDE;
-    require(name, lines * STEP <= 1 << 31, || format!("a ring of {bytes} bytes exceeds 2^31 elements"))?;
-    Ok(Box::new(Ring {
-        next: memory.array("ring", lines * STEP, Scaling::Scales),
-        end: memory.array("end", 1, Scaling::Fixed),
-        lines,
-        steps: request.values.count("steps"),
-        seed: request.seed,
-    }))
+program! {
+    // The work is the number of steps, regardless of the footprint.
+    /// pointer chase by one thread: the latency of a level of the hierarchy
+    pub(crate) static CHASE = "chase",
+        "Saavedra and Smith, IEEE Trans. Computers 44(10) 1995; order as in Jia et al. 2018 (arXiv 1804.06826)";
+    properties: nonlinear;
+    parameters {
+        /// size of the ring in KiB, at scale 1; scales, to a power of two of lines of 128 bytes
+        kib: count(1..=1 << 22) = 16_384, "assumed: beyond the L2 of V100";
+        /// loads; does not scale
+        steps: count(1..=1 << 24) = 8192, "assumed: enough that the launch weighs little";
+    }
+    lay_out(name, request, memory) {
+        let wanted = request.scale.of(kib << 10);
+        let bytes = wanted.next_power_of_two().max(8 * STRIDE);
+        request.fit_parts("kib", wanted, bytes, 1 << 10, "powers of two from 1");
+        let lines = bytes / STRIDE;
+        require(name, lines * STEP <= 1 << 31, || format!("a ring of {bytes} bytes exceeds 2^31 elements"))?;
+    }
+    struct Ring {
+        /// Index of the next ring element, stored in the first element of each line.
+        next: Array<u32>["ring"; lines * STEP],
+        /// Final element of the chase.
+        end: Array<u32>[1, fixed],
+        lines, steps: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 impl Ring {

@@ -4,11 +4,7 @@
 //! Five-point CTAs are contiguous in rows, so modules share only the rows at their borders; nine-point CTAs are ordered
 //! down the rows.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Columns in a CTA's tile. Source: SHOC Stencil2D runs warp-wide tiles; rows assumed for 256 threads.
 const TILE_COLUMNS: i32 = 32;
@@ -28,81 +24,44 @@ const COLUMNS: i32 = 64;
 /// Nine points: padding elements per row, including the halo. Source: MGPUSim, gpu_perf_scripts.
 const PADDING: i32 = 16;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 3, high: 1 << 20 },
-        default: "8192",
-        about: "columns of the plane of 4-byte floats, at scale 1; scales",
-        source: "assumed: twice the largest side of SHOC Stencil2D, so that the planes exceed every L2",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 3, high: 1 << 20 },
-        default: "8192",
-        about: "rows of the plane; does not scale, because modules share rows",
-        source: "assumed, as columns",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "10",
-        about: "launches",
-        source: "assumed: enough for the state after the first sweep to dominate",
-    },
-    Parameter {
-        name: "points",
-        kind: ParameterKind::Choice(&["5", "9"]),
-        default: "5",
-        about: "points of the stencil; with 9, columns and rows are those inside a halo, in whole tiles of 64 x 16",
-        source: "5: Jacobi iteration; 9: SHOC Stencil2D as in MGPUSim, gpu_perf_scripts",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static STENCIL2D: Benchmark = Benchmark {
-    name: "stencil2d",
-    about: "iterated five-point stencil: rows at the borders of modules are shared between launches",
-    source: "Jacobi iteration; weights of SHOC Stencil2D",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Planes {
-    planes: [Array<f32>; 2],
-    /// Columns including the border.
-    columns: i32,
-    rows: i32,
-    /// Elements from row to row.
-    pitch: i32,
-    nine: bool,
-    iterations: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
-    let nine = request.values.text("points") == "9";
-    let (columns, rows, pitch) = if nine {
-        let inside = request.fit_multiple("columns", columns, COLUMNS as u64);
-        (inside + 2, request.fit_multiple("rows", rows, OWNED as u64) + 2, inside + PADDING as u64)
-    } else {
-        let columns = request.fit_least("columns", columns, 3);
-        (columns, rows, columns)
-    };
-    check_indices(name, pitch * rows, "points")?;
-    let mut plane = |name| memory.array(name, pitch * rows, Scaling::Scales);
-    Ok(Box::new(Planes {
-        planes: [plane("plane0"), plane("plane1")],
-        columns: columns as i32,
-        rows: rows as i32,
-        pitch: pitch as i32,
-        nine,
-        iterations: request.values.count("iterations"),
-        seed: request.seed,
-    }))
+program! {
+    /// iterated five-point stencil: rows at the borders of modules are shared between launches
+    pub(crate) static STENCIL2D = "stencil2d", "Jacobi iteration; weights of SHOC Stencil2D";
+    properties: data_independent;
+    parameters {
+        /// columns of the plane of 4-byte floats, at scale 1; scales
+        columns: count(3..=1 << 20) = 8192,
+            "assumed: twice the largest side of SHOC Stencil2D, so that the planes exceed every L2";
+        /// rows of the plane; does not scale, because modules share rows
+        rows: count(3..=1 << 20) = 8192, "assumed, as columns";
+        /// launches
+        iterations: count(1..=100_000) = 10, "assumed: enough for the state after the first sweep to dominate";
+        /// points of the stencil; with 9, columns and rows are those inside a halo, in whole tiles of 64 x 16
+        points: one_of(5, 9) = 5, "5: Jacobi iteration; 9: SHOC Stencil2D as in MGPUSim, gpu_perf_scripts";
+    }
+    lay_out(name, request, memory) {
+        let columns = request.scale.of(columns);
+        let nine = request.values.text("points") == "9";
+        let (columns, rows, pitch) = if nine {
+            let inside = request.fit_multiple("columns", columns, COLUMNS as u64);
+            (inside + 2, request.fit_multiple("rows", rows, OWNED as u64) + 2, inside + PADDING as u64)
+        } else {
+            let columns = request.fit_least("columns", columns, 3);
+            (columns, rows, columns)
+        };
+        check_indices(name, pitch * rows, "points")?;
+    }
+    struct Planes {
+        planes: [Array<f32>; 2]["plane0", "plane1"; pitch * rows],
+        /// Columns including the border.
+        columns: i32,
+        rows: i32,
+        /// Elements from row to row.
+        pitch: i32,
+        nine: bool,
+        iterations: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Nine-point kernel. A CTA with a column per thread loads 18 rows of 66 columns and computes the 16 x 64 points

@@ -1,61 +1,32 @@
 //! STREAM triad: `a[i] = b[i] + s * c[i]`, launched repeatedly.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+use crate::prelude::*;
 
 /// The factor s. Source: BabelStream (`startScalar`).
 const FACTOR: f64 = 0.4;
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "elements",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "33554432",
-        about: "elements of each of three arrays of 8-byte floats, at scale 1",
-        source: "BabelStream (`ARRAY_SIZE`)",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "10",
-        about: "launches",
-        source: "STREAM (`NTIMES`)",
-    },
-    Parameter {
-        name: "threads",
-        kind: ParameterKind::Choice(&["192", "256", "512", "1024"]),
-        default: "1024",
-        about: "threads of a CTA",
-        source: "BabelStream, CUDA version (`TBSIZE`); GPU-STREAM's predecessor stream.cu has 192",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static TRIAD: Benchmark = Benchmark {
-    name: "triad",
-    about: "STREAM triad over three arrays, iterated: bandwidth, no sharing",
-    source: "McCalpin, STREAM; sizes of BabelStream; NUMA-GPU, Table 2 (Other-Stream-Triad)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct TriadArrays {
-    a: Array<f64>,
-    b: Array<f64>,
-    c: Array<f64>,
-    iterations: u64,
-    threads: u32,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let elements = request.scale.of(request.values.count("elements"));
-    let mut array = |name| memory.array(name, elements, Scaling::Scales);
-    let (iterations, threads) = (request.values.count("iterations"), request.values.count("threads") as u32);
-    Ok(Box::new(TriadArrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }))
+program! {
+    /// STREAM triad over three arrays, iterated: bandwidth, no sharing
+    pub(crate) static TRIAD = "triad", "McCalpin, STREAM; sizes of BabelStream; NUMA-GPU, Table 2 (Other-Stream-Triad)";
+    properties: data_independent;
+    parameters {
+        /// elements of each of three arrays of 8-byte floats, at scale 1
+        elements: count(1..=1 << 30) = 33_554_432, "BabelStream (`ARRAY_SIZE`)";
+        /// launches
+        iterations: count(1..=100_000) = 10, "STREAM (`NTIMES`)";
+        /// threads of a CTA
+        threads: one_of(192, 256, 512, 1024) = 1024,
+            "BabelStream, CUDA version (`TBSIZE`); GPU-STREAM's predecessor stream.cu has 192";
+    }
+    lay_out(_, request, memory) {
+        let elements = request.scale.of(elements);
+        let threads = threads as u32;
+    }
+    struct TriadArrays {
+        a, b, c: Array<f64>[elements],
+        iterations: u64,
+        threads: u32,
+    }
 }
 
 fn triad(cta: &mut Cta<'_>, arrays: &TriadArrays) {

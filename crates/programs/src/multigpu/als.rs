@@ -41,20 +41,12 @@ mod ratings;
 mod reference;
 mod solve;
 
-use super::MultiGpu;
-use super::partition::{Partition, PartitionGrid};
-use crate::reference::equal;
+use crate::prelude::*;
 use hermitian::BATCH;
 use ratings::{RatingMatrix, Ratings, Sizes};
 use solve::GROUP;
 use std::ops::Range;
 use std::sync::OnceLock;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
 
 /// Rows and columns in a thread's left-hand-side tile. Source: cuMF_als, als.h (`T10`).
 const TILE: i32 = 10;
@@ -69,87 +61,72 @@ const LEVELS: u64 = 1 << 16;
 const UNROLLED: usize = 5;
 const NETFLIX: &str = "cuMF_als, README, main.cpp: the Netflix data set";
 
-static PARAMETERS: [Parameter; 8] = [
-    Parameter {
-        name: "items",
-        kind: ParameterKind::Count { low: 2, high: 1 << 24 },
-        default: "17770",
-        about: "items, at scale 1, which GPUs share; scales with users and ratings, so that rows stay as long",
-        source: NETFLIX,
-    },
-    Parameter {
-        name: "users",
-        kind: ParameterKind::Count { low: 2, high: 1 << 24 },
-        default: "480189",
-        about: "users, at scale 1, which GPUs share; scales",
-        source: NETFLIX,
-    },
-    Parameter {
-        name: "ratings",
-        kind: ParameterKind::Count { low: 2, high: 1 << 31 },
-        default: "99072112",
-        about: "ratings, at scale 1; scales",
-        source: NETFLIX,
-    },
-    Parameter {
-        name: "features",
-        kind: ParameterKind::Count { low: 1, high: 160 },
-        default: "100",
-        about: "factors of an item and of a user; does not scale",
-        source: "cuMF_als, README: F=100; the source takes multiples of 10",
-    },
-    Parameter {
-        name: "x_batches",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "1",
-        about: "batches of items, whose left-hand sides share memory",
-        source: "cuMF_als, README (X_BATCH)",
-    },
-    Parameter {
-        name: "theta_batches",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "3",
-        about: "batches of users",
-        source: "cuMF_als, README (THETA_BATCH)",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "10",
-        about: "iterations, each of both halves",
-        source: "cuMF_als, main.cpp (ITERS)",
-    },
-    Parameter {
-        name: "factors",
-        kind: ParameterKind::Choice(&["stores", "atomics"]),
-        default: "stores",
-        about: "a solved factor is stored, or the change of it is added by an atomic",
-        source: "cuMF_als, cg.cu: stores",
-    },
-];
-
-/// The ALS benchmark.
-pub(crate) static ALS: MultiGpu = MultiGpu(Benchmark {
-    name: "als",
-    about: "matrix factorisation by alternating least squares on several GPUs: each reads all factors of the other matrix",
-    source: "cuMF_als (cuMF/cumf_als; Tan et al., HPDC 2016); GPS, Table 2 (ALS)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-});
-
-struct AlternatingLeastSquares {
-    sizes: Sizes,
-    features: i32,
-    iterations: u64,
-    /// True if a solution adds its change to the factors by atomics.
-    adds_atomically: bool,
-    seed: u64,
-    /// Ratings, drawn when first needed: array sizes are known without them.
-    ratings: OnceLock<Ratings>,
-    x: HalfIteration,
-    theta: HalfIteration,
+program! {
+    /// matrix factorisation by alternating least squares on several GPUs: each reads all factors of the other matrix
+    pub(crate) static ALS = "als", "cuMF_als (cuMF/cumf_als; Tan et al., HPDC 2016); GPS, Table 2 (ALS)";
+    properties: partitioned_by_gpus;
+    parameters {
+        /// items, at scale 1, which GPUs share; scales with users and ratings, so that rows stay as long
+        items: count(2..=1 << 24) = 17_770, NETFLIX;
+        /// users, at scale 1, which GPUs share; scales
+        users: count(2..=1 << 24) = 480_189, NETFLIX;
+        /// ratings, at scale 1; scales
+        ratings: count(2..=1 << 31) = 99_072_112, NETFLIX;
+        /// factors of an item and of a user; does not scale
+        features: count(1..=160) = 100, "cuMF_als, README: F=100; the source takes multiples of 10";
+        /// batches of items, whose left-hand sides share memory
+        x_batches: count(1..=1000) = 1, "cuMF_als, README (X_BATCH)";
+        /// batches of users
+        theta_batches: count(1..=1000) = 3, "cuMF_als, README (THETA_BATCH)";
+        /// iterations, each of both halves
+        iterations: count(1..=1000) = 10, "cuMF_als, main.cpp (ITERS)";
+        /// a solved factor is stored, or the change of it is added by an atomic
+        factors: choice("stores", "atomics") = "stores", "cuMF_als, cg.cu: stores";
+    }
+    lay_out(name, request, memory) {
+        let scaled = |name| request.scale.of(request.values.count(name));
+        let (items, users, ratings) = (scaled("items").max(2), scaled("users").max(2), scaled("ratings"));
+        let most = request.fit_most("ratings", ratings, items * users / 2);
+        let sizes = Sizes { items, users, ratings: request.fit_least("ratings", most, users) };
+        let features = request.fit_multiple("features", features, TILE as u64);
+        check_indices(name, sizes.ratings, "ratings")?;
+        check_indices(name, items.max(users) * features, "factors")?;
+        let x = memory.array("x", items * features, Scaling::Scales);
+        let theta = memory.array("theta", users * features, Scaling::Scales);
+        let mut half =
+            |names: &HalfNames, count: u64, [from, to]: [Array<f32>; 2]| -> Result<HalfIteration, WorkloadError> {
+                let batches = request.values.count(names.batches);
+                let slots = count.div_ceil(batches);
+                check_indices(name, slots * features * features, "elements of left-hand sides")?;
+                let [first, other, value, right, hermitian] = names.arrays;
+                Ok(HalfIteration {
+                    kernels: names.kernels,
+                    count,
+                    batches,
+                    first: memory.array(first, count + 1, Scaling::Scales),
+                    other: memory.array(other, sizes.ratings, Scaling::Scales),
+                    value: memory.array(value, sizes.ratings, Scaling::Scales),
+                    right: memory.array(right, count * features, Scaling::Scales),
+                    hermitian: memory.array(hermitian, slots * features * features, Scaling::Scales),
+                    from,
+                    to,
+                    rows: Partition::groups(count, batches, request.gpus()).tiles(1, 1),
+                    slots: Partition::even(slots, request.gpus()).tiles(1, 1),
+                })
+            };
+    }
+    struct AlternatingLeastSquares {
+        x: HalfIteration = half(&X, items, [theta, x])?,
+        theta: HalfIteration = half(&THETA, users, [x, theta])?,
+        sizes: Sizes,
+        features: i32,
+        iterations: u64,
+        /// True if a solution adds its change to the factors by atomics.
+        adds_atomically: bool = factors == "atomics",
+        seed: u64 = request.seed,
+        /// Ratings, drawn when first needed: array sizes are known without them.
+        ratings: OnceLock<Ratings> = OnceLock::new(),
+    }
 }
 
 /// The half of an iteration that solves for one matrix.
@@ -193,49 +170,6 @@ const THETA: HalfNames = HalfNames {
     batches: "theta_batches",
     arrays: ["user_first", "user_items", "user_values", "y_x", "xx"],
 };
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let scaled = |name| request.scale.of(request.values.count(name));
-    let (items, users, ratings) = (scaled("items").max(2), scaled("users").max(2), scaled("ratings"));
-    let most = request.fit_most("ratings", ratings, items * users / 2);
-    let sizes = Sizes { items, users, ratings: request.fit_least("ratings", most, users) };
-    let features = request.fit_multiple("features", request.values.count("features"), TILE as u64);
-    check_indices(name, sizes.ratings, "ratings")?;
-    check_indices(name, items.max(users) * features, "factors")?;
-    let x = memory.array("x", items * features, Scaling::Scales);
-    let theta = memory.array("theta", users * features, Scaling::Scales);
-    let mut half =
-        |names: &HalfNames, count: u64, [from, to]: [Array<f32>; 2]| -> Result<HalfIteration, WorkloadError> {
-            let batches = request.values.count(names.batches);
-            let slots = count.div_ceil(batches);
-            check_indices(name, slots * features * features, "elements of left-hand sides")?;
-            let [first, other, value, right, hermitian] = names.arrays;
-            Ok(HalfIteration {
-                kernels: names.kernels,
-                count,
-                batches,
-                first: memory.array(first, count + 1, Scaling::Scales),
-                other: memory.array(other, sizes.ratings, Scaling::Scales),
-                value: memory.array(value, sizes.ratings, Scaling::Scales),
-                right: memory.array(right, count * features, Scaling::Scales),
-                hermitian: memory.array(hermitian, slots * features * features, Scaling::Scales),
-                from,
-                to,
-                rows: Partition::groups(count, batches, request.gpus()).tiles(1, 1),
-                slots: Partition::even(slots, request.gpus()).tiles(1, 1),
-            })
-        };
-    Ok(Box::new(AlternatingLeastSquares {
-        x: half(&X, items, [theta, x])?,
-        theta: half(&THETA, users, [x, theta])?,
-        sizes,
-        features: features as i32,
-        iterations: request.values.count("iterations"),
-        adds_atomically: request.values.text("factors") == "atomics",
-        seed: request.seed,
-        ratings: OnceLock::new(),
-    }))
-}
 
 impl HalfIteration {
     /// Row for a slot in a batch: `None` if the last slot is empty.
@@ -350,7 +284,7 @@ mod tests {
     #[test]
     fn left_hand_sides_have_the_memory_of_a_batch() {
         let mut memory = Memory::new(Backing::AddressOnly);
-        lay_out("als", &mut Request::new(&ALS, Scale::FULL, &[], 7).unwrap(), &mut memory).unwrap();
+        ALS.lay_out(&mut Request::new(&ALS, Scale::FULL, &[], 7).unwrap(), &mut memory).unwrap();
         let bytes = |name: &str| memory.arrays().iter().find(|array| array.name == name).map(|array| array.bytes);
         assert_eq!(bytes("tt"), Some(17_770 * 40_000));
         assert_eq!(bytes("xx"), Some(160_063 * 40_000));

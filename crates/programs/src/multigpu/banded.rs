@@ -16,14 +16,8 @@
 //! - HPCG gives each process a box of the default size. Here GPUs share one box, cut along z.
 //! - The number of iterations is fixed; no residual is computed.
 
-use super::partition::{CtaTile, Partition, PartitionGrid};
-use super::{DIVISION, MultiGpu};
-use crate::reference::compare_f64;
-use tombolo_workload::bench::{ADDRESS, Benchmark, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
+use super::DIVISION;
+use crate::prelude::*;
 
 const HPCG: &str = "HPCG (hpcg-benchmark/hpcg), bin/hpcg.dat: 104 104 104";
 /// Diagonal element, and an element beside the diagonal. Source: HPCG, src/GenerateProblem_ref.cpp.
@@ -37,86 +31,49 @@ const GROUP: u64 = 32;
 /// Diagonals whose loads are in flight at once. Source: assumed, a plane of the stencil.
 const UNROLLED: usize = 9;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 1, high: 1 << 20 },
-        default: "104",
-        about: "points along x, at scale 1; scales",
-        source: HPCG,
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "104",
-        about: "points along y; does not scale",
-        source: HPCG,
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "104",
-        about: "points along z, which GPUs share; does not scale",
-        source: HPCG,
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "10",
-        about: "launches, all alike",
-        source: "assumed, that of jacobi",
-    },
-];
-
-/// The benchmark for Jacobi's method on a band matrix.
-pub(crate) static BANDED: MultiGpu = MultiGpu(Benchmark {
-    name: "jacobi-banded",
-    about: "Jacobi's method for a stored band matrix on several GPUs: a block of rows each, a half-band of either neighbour read",
-    source: "HPCG (hpcg-benchmark/hpcg), its matrix; GPS, Table 2 (Jacobi)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-});
-
-struct BandedSystem {
-    /// Box sides, in points.
-    sides: [i32; 3],
-    /// Elements by diagonal: `[diagonal][row]`, a diagonal padded to whole groups of rows.
-    matrix: Array<f64>,
-    /// Right-hand side.
-    right: Array<f64>,
-    /// Unknowns of two successive iterates, each with room for a half-band at either end.
-    unknowns: [Array<f64>; 2],
-    /// Elements from diagonal to diagonal.
-    pitch: i32,
-    /// Elements before the first unknown: the half-band, in whole groups.
-    margin: i32,
-    iterations: u64,
-    rows: PartitionGrid,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |key| request.values.count(key);
-    let [y, z, iterations] = ["y", "z", "iterations"].map(count);
-    let x = request.scale.of(count("x"));
-    let rows = x * y * z;
-    let (pitch, half_band) = (rows.next_multiple_of(GROUP), x * y + x + 1);
-    check_indices(name, 27 * pitch, "elements of the matrix")?;
-    let gpus = request.gpus();
-    let groups = rows.div_ceil(GROUP);
-    require(name, groups >= u64::from(gpus), || format!("{rows} rows leave some of {gpus} GPUs without any"))?;
-    let margin = half_band.next_multiple_of(GROUP);
-    Ok(Box::new(BandedSystem {
-        sides: [x, y, z].map(|side| side as i32),
-        matrix: memory.array("matrix", 27 * pitch, Scaling::Scales),
-        right: memory.array("right", pitch, Scaling::Scales),
-        unknowns: ["x", "x_new"].map(|name| memory.array(name, margin + pitch + margin, Scaling::Scales)),
-        pitch: pitch as i32,
-        margin: margin as i32,
-        iterations,
-        rows: Partition::groups(rows, GROUP, gpus).tiles(THREADS, 1),
-    }))
+program! {
+    /// Jacobi's method for a stored band matrix on several GPUs: a block of rows each, a half-band of either neighbour
+    /// read
+    pub(crate) static BANDED = "jacobi-banded", "HPCG (hpcg-benchmark/hpcg), its matrix; GPS, Table 2 (Jacobi)";
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// points along x, at scale 1; scales
+        x: count(1..=1 << 20) = 104, HPCG;
+        /// points along y; does not scale
+        y: count(1..=1 << 14) = 104, HPCG;
+        /// points along z, which GPUs share; does not scale
+        z: count(1..=1 << 14) = 104, HPCG;
+        /// launches, all alike
+        iterations: count(1..=100_000) = 10, "assumed, that of jacobi";
+    }
+    lay_out(name, request, memory) {
+        let count = |key| request.values.count(key);
+        let [y, z, iterations] = ["y", "z", "iterations"].map(count);
+        let x = request.scale.of(x);
+        let rows = x * y * z;
+        let (pitch, half_band) = (rows.next_multiple_of(GROUP), x * y + x + 1);
+        check_indices(name, 27 * pitch, "elements of the matrix")?;
+        let gpus = request.gpus();
+        let groups = rows.div_ceil(GROUP);
+        require(name, groups >= u64::from(gpus), || format!("{rows} rows leave some of {gpus} GPUs without any"))?;
+        let margin = half_band.next_multiple_of(GROUP);
+    }
+    struct BandedSystem {
+        /// Box sides, in points.
+        sides: [i32; 3] = [x, y, z].map(|side| side as i32),
+        /// Elements by diagonal: `[diagonal][row]`, a diagonal padded to whole groups of rows.
+        matrix: Array<f64>[27 * pitch],
+        /// Right-hand side.
+        right: Array<f64>[pitch],
+        /// Unknowns of two successive iterates, each with room for a half-band at either end.
+        unknowns: [Array<f64>; 2]["x", "x_new"; margin + pitch + margin],
+        /// Elements from diagonal to diagonal.
+        pitch: i32,
+        /// Elements before the first unknown: the half-band, in whole groups.
+        margin: i32,
+        iterations: u64,
+        rows: PartitionGrid = Partition::groups(rows, GROUP, gpus).tiles(THREADS, 1),
+    }
 }
 
 /// Steps along x, y and z to the neighbour on a diagonal; diagonals ascend by offset.
@@ -257,7 +214,7 @@ mod tests {
         let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let mut request = Request::new(&BANDED, Scale::FULL, &given, 7).unwrap().with_gpus(2);
         let mut memory = Memory::new(Backing::Real);
-        let instance = lay_out("jacobi-banded", &mut request, &mut memory).unwrap();
+        let instance = BANDED.lay_out(&mut request, &mut memory).unwrap();
         instance.fill(&memory);
         instance.run(&mut Host::new(&memory, &RecordOptions::default())).unwrap();
         let latest = if iterations.is_multiple_of(2) { "x" } else { "x_new" };

@@ -11,14 +11,8 @@
 //! task for the design. The source divides by 12 twice and uses the conductivity along x for all axes; here each axis
 //! has a separate conductivity, divided only once.
 
-use super::partition::{CtaTile, Partition, PartitionGrid};
-use super::{DIVISION, MultiGpu};
-use crate::reference::compare_f64;
-use tombolo_workload::bench::{ADDRESS, Benchmark, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
+use super::DIVISION;
+use crate::prelude::*;
 
 const TARTAN: &str = "uuudown/Tartan, scale-out/scale-out/diffusion/run.sh: 1 2 2 2 400 400 400 1000 64 4 1";
 /// Cells in a Laplacian CTA along x, and along y. Source: [`TARTAN`].
@@ -40,91 +34,51 @@ const COURANT: f64 = 0.8;
 /// Instructions in an update by stage. Source: counted: fused products, and a division by 3 in the last stage.
 const UPDATE: [u16; 3] = [1, 3, 2 + DIVISION];
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 7, high: 1 << 14 },
-        default: "400",
-        about: "cells along x, of 8-byte floats, at scale 1; scales by the root",
-        source: TARTAN,
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 7, high: 1 << 14 },
-        default: "400",
-        about: "cells along y, at scale 1; scales by the root",
-        source: TARTAN,
-    },
-    Parameter {
-        name: "planes",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "400",
-        about: "cells along z, which GPUs share; does not scale. Three planes of ghosts at either end come on top",
-        source: TARTAN,
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "8",
-        about: "steps, each a copy and three times two launches",
-        source: "assumed: Tartan runs 1000, all alike; one to profile, and seven steady ones",
-    },
-];
-
-/// The diffusion benchmark.
-pub(crate) static DIFFUSION: MultiGpu = MultiGpu(Benchmark {
-    name: "diffusion",
-    about: "heat in a box on several GPUs: a slab of planes each, two planes of either neighbour read three times a step",
-    source: "uuudown/Tartan, diffusion (LaplaceO4_async, Compute_RK); GPS, Table 2 (Diffusion)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-});
-
-struct Heat {
-    /// Temperature, `[plane][row][column]`, like the other fields.
-    heat: Array<f64>,
-    /// Temperature as it was before the step.
-    before: Array<f64>,
-    laplacian: Array<f64>,
-    columns: i32,
-    rows: i32,
-    /// Number of planes, including ghosts.
-    planes: i32,
-    /// Elements from row to row.
-    pitch: i32,
-    iterations: u64,
-    /// Grid over the inner planes, in marching columns.
-    marches: PartitionGrid,
-    /// Grid over the inner planes, in cubes.
-    cubes: PartitionGrid,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let least = 2 * BORDER as u64 + 1;
-    let side = |name| request.fit_least(name, request.scale.side_of(request.values.count(name)), least);
-    let [columns, rows] = ["columns", "rows"].map(side);
-    let inside = request.values.count("planes");
-    let (planes, pitch) = (inside + 2 * BORDER as u64, columns.next_multiple_of(PITCH));
-    check_indices(name, pitch * rows * planes, "cells")?;
-    let gpus = request.gpus();
-    require(name, inside >= u64::from(gpus), || format!("{inside} planes leave some of {gpus} GPUs without any"))?;
-    let mut field = |name| memory.array(name, pitch * rows * planes, Scaling::Scales);
-    let cut = Partition::even(inside, gpus);
-    let parts = |cells: u64, each: i32| cells.div_ceil(each as u64);
-    Ok(Box::new(Heat {
-        heat: field("u"),
-        before: field("uo"),
-        laplacian: field("Lu"),
-        columns: columns as i32,
-        rows: rows as i32,
-        planes: planes as i32,
-        pitch: pitch as i32,
-        iterations: request.values.count("iterations"),
-        marches: cut.tiles(MARCH, parts(columns, WIDE) * parts(rows, HIGH)),
-        cubes: cut.tiles(CUBE as u64, parts(columns, CUBE) * parts(rows, CUBE)),
-    }))
+program! {
+    /// heat in a box on several GPUs: a slab of planes each, two planes of either neighbour read three times a step
+    pub(crate) static DIFFUSION = "diffusion",
+        "uuudown/Tartan, diffusion (LaplaceO4_async, Compute_RK); GPS, Table 2 (Diffusion)";
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// cells along x, of 8-byte floats, at scale 1; scales by the root
+        columns: count(7..=1 << 14) = 400, TARTAN;
+        /// cells along y, at scale 1; scales by the root
+        rows: count(7..=1 << 14) = 400, TARTAN;
+        /// cells along z, which GPUs share; does not scale. Three planes of ghosts at either end come on top
+        planes: count(1..=1 << 14) = 400, TARTAN;
+        /// steps, each a copy and three times two launches
+        iterations: count(1..=100_000) = 8,
+            "assumed: Tartan runs 1000, all alike; one to profile, and seven steady ones";
+    }
+    lay_out(name, request, memory) {
+        let least = 2 * BORDER as u64 + 1;
+        let side = |name| request.fit_least(name, request.scale.side_of(request.values.count(name)), least);
+        let [columns, rows] = ["columns", "rows"].map(side);
+        let inside = planes;
+        let (planes, pitch) = (inside + 2 * BORDER as u64, columns.next_multiple_of(PITCH));
+        check_indices(name, pitch * rows * planes, "cells")?;
+        let gpus = request.gpus();
+        require(name, inside >= u64::from(gpus), || format!("{inside} planes leave some of {gpus} GPUs without any"))?;
+        let cut = Partition::even(inside, gpus);
+        let parts = |cells: u64, each: i32| cells.div_ceil(each as u64);
+    }
+    struct Heat {
+        /// Temperature, `[plane][row][column]`, like the other fields.
+        heat: Array<f64>["u"; pitch * rows * planes],
+        /// Temperature as it was before the step.
+        before: Array<f64>["uo"; pitch * rows * planes],
+        laplacian: Array<f64>["Lu"; pitch * rows * planes],
+        columns, rows: i32,
+        /// Number of planes, including ghosts.
+        planes: i32,
+        /// Elements from row to row.
+        pitch: i32,
+        iterations: u64,
+        /// Grid over the inner planes, in marching columns.
+        marches: PartitionGrid = cut.tiles(MARCH, parts(columns, WIDE) * parts(rows, HIGH)),
+        /// Grid over the inner planes, in cubes.
+        cubes: PartitionGrid = cut.tiles(CUBE as u64, parts(columns, CUBE) * parts(rows, CUBE)),
+    }
 }
 
 /// Twelve times the second difference, from values at distances -2, -1, 1 and 2 and at the cell itself.

@@ -17,16 +17,10 @@ mod reference;
 mod stress;
 mod velocity;
 
-use super::partition::{CtaTile, Partition, PartitionGrid};
-use super::{DIVISION, MultiGpu};
-use crate::cell_grid::CellGrid;
+use super::DIVISION;
+use crate::prelude::*;
 use reference::Fields;
 use std::ops::Range;
-use tombolo_workload::bench::{ADDRESS, Benchmark, compare, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Shared, Warp};
 
 /// Cells per CTA along x and y. Source: Tartan, b2reqwp/eqwp.cu (`CUDA_BLOCK_SIZE`).
 const SIDE: i32 = 16;
@@ -53,86 +47,52 @@ const EXTENT: i32 = 10;
 /// Stress index for each pair of axes: xx, xy, xz, yy, yz, zz.
 const PAIRS: [[usize; 3]; 3] = [[0, 1, 2], [1, 3, 4], [2, 4, 5]];
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 6, high: 1 << 20 },
-        default: "3000",
-        about: "cells along x, of 4-byte floats, at scale 1; scales. Two cells of a frame at either end come on top",
-        source: "uuudown/Tartan, b2reqwp/b2r_config.h: its larger ground, 3000 x 200. A GPU has 188 x 13 CTAs, four waves of \
-                 80 SMs with eight each; of its default, 500 x 40, 32 x 3: fewer than twice its SMs",
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 7, high: 1 << 20 },
-        default: "200",
-        about: "cells along y; does not scale: x alone shrinks, as the force does, which has a value for each x and z",
-        source: "Tartan, as x",
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 6, high: 1 << 20 },
-        default: "500",
-        about: "planes, which GPUs share; does not scale",
-        source: "Tartan, b2reqwp/b2r_config.h: its default, whose share of exchanged cells a step it keeps",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "8",
-        about: "steps, each four launches",
-        source: "assumed: Tartan runs 600, of which the first 50 are alike; one to profile, and seven steady ones",
-    },
-];
-
-/// The EQWP benchmark.
-pub(crate) static EQWP: MultiGpu = MultiGpu(Benchmark {
-    name: "eqwp",
-    about: "seismic waves on several GPUs: velocities and stresses of a slab of planes each, two planes of either neighbour",
-    source: "uuudown/Tartan, scale-out/scale-out/b2reqwp (eqwp.cu); GPS, Table 2 (B2rEqwp)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-});
-
-struct Ground {
-    /// Velocity along x, y and z: `[z][y][x]` including the frame, like stresses and the displacement.
-    velocity: [Array<f32>; 3],
-    /// Stresses in the numbering of [`PAIRS`].
-    stress: [Array<f32>; 6],
-    /// Displacement along y.
-    displacement: Array<f32>,
-    /// External force, `[z][x][axis]`
-    force: Array<f32>,
-    /// Cell grid including the frame.
-    cells: CellGrid,
-    iterations: u64,
-    /// Grid over the inner planes; all planes on a GPU form one tile.
-    tiles: PartitionGrid,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let x = request.fit_least("x", request.scale.of(request.values.count("x")), 6);
-    let [y, z] = ["y", "z"].map(|name| request.values.count(name));
-    let gpus = request.gpus();
-    require(name, z >= u64::from(gpus), || format!("{z} planes leave some of {gpus} GPUs without any"))?;
-    let [wide, high, deep] = [x, y, z].map(|side| side + 2 * REACH as u64);
-    let count = wide * high * deep;
-    check_indices(name, count, "cells")?;
-    let mut field = |name| memory.array(name, count, Scaling::Scales);
-    let velocity = ["vx", "vy", "vz"].map(&mut field);
-    let stress = ["sigma_xx", "sigma_xy", "sigma_xz", "sigma_yy", "sigma_yz", "sigma_zz"].map(&mut field);
-    let ctas = [wide, high].map(|side| side.div_ceil(SIDE as u64));
-    Ok(Box::new(Ground {
-        velocity,
-        stress,
-        displacement: field("disp"),
-        force: memory.array("f_init", 3 * wide * deep, Scaling::Scales),
-        cells: CellGrid { x: wide as i32, y: high as i32, z: deep as i32 },
-        iterations: request.values.count("iterations"),
-        tiles: Partition::even(z, gpus).tiles(z, ctas[0] * ctas[1]),
-    }))
+program! {
+    /// seismic waves on several GPUs: velocities and stresses of a slab of planes each, two planes of either neighbour
+    pub(crate) static EQWP = "eqwp", "uuudown/Tartan, scale-out/scale-out/b2reqwp (eqwp.cu); GPS, Table 2 (B2rEqwp)";
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// cells along x, of 4-byte floats, at scale 1; scales. Two cells of a frame at either end come on top
+        x: count(6..=1 << 20) = 3000,
+            "uuudown/Tartan, b2reqwp/b2r_config.h: its larger ground, 3000 x 200. A GPU has 188 x 13 CTAs, four waves \
+            of 80 SMs with eight each; of its default, 500 x 40, 32 x 3: fewer than twice its SMs";
+        /// cells along y; does not scale: x alone shrinks, as the force does, which has a value for each x and z
+        y: count(7..=1 << 20) = 200, "Tartan, as x";
+        /// planes, which GPUs share; does not scale
+        z: count(6..=1 << 20) = 500,
+            "Tartan, b2reqwp/b2r_config.h: its default, whose share of exchanged cells a step it keeps";
+        /// steps, each four launches
+        iterations: count(1..=100_000) = 8,
+            "assumed: Tartan runs 600, of which the first 50 are alike; one to profile, and seven steady ones";
+    }
+    lay_out(name, request, memory) {
+        let x = request.fit_least("x", request.scale.of(x), 6);
+        let [y, z] = ["y", "z"].map(|name| request.values.count(name));
+        let gpus = request.gpus();
+        require(name, z >= u64::from(gpus), || format!("{z} planes leave some of {gpus} GPUs without any"))?;
+        let [wide, high, deep] = [x, y, z].map(|side| side + 2 * REACH as u64);
+        let count = wide * high * deep;
+        check_indices(name, count, "cells")?;
+        let mut field = |name| memory.array(name, count, Scaling::Scales);
+        let velocity = ["vx", "vy", "vz"].map(&mut field);
+        let stress = ["sigma_xx", "sigma_xy", "sigma_xz", "sigma_yy", "sigma_yz", "sigma_zz"].map(&mut field);
+        let ctas = [wide, high].map(|side| side.div_ceil(SIDE as u64));
+    }
+    struct Ground {
+        /// Velocity along x, y and z: `[z][y][x]` including the frame, like stresses and the displacement.
+        velocity: [Array<f32>; 3],
+        /// Stresses in the numbering of [`PAIRS`].
+        stress: [Array<f32>; 6],
+        /// Displacement along y.
+        displacement: Array<f32>["disp"; count],
+        /// External force, `[z][x][axis]`
+        force: Array<f32>["f_init"; 3 * wide * deep],
+        /// Cell grid including the frame.
+        cells: CellGrid = CellGrid { x: wide as i32, y: high as i32, z: deep as i32 },
+        iterations: u64,
+        /// Grid over the inner planes; all planes on a GPU form one tile.
+        tiles: PartitionGrid = Partition::even(z, gpus).tiles(z, ctas[0] * ctas[1]),
+    }
 }
 
 /// A thread's cells, and its position in tiles.

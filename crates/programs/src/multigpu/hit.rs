@@ -25,13 +25,8 @@ mod pointwise;
 mod reference;
 mod transpose;
 
-use super::MultiGpu;
-use super::partition::{Partition, PartitionGrid};
+use crate::prelude::*;
 use fft::{Roots, Transform};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, require};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Memory, Scaling};
 use transpose::TILE;
 
 const SOURCE: &str = "Tartan (uuudown/Tartan), scale-out/scale-out-pinned/hit, src/turH.h and run.conf";
@@ -55,40 +50,64 @@ const FORCING: f32 = POWER / 2.0;
 /// phase is drawn at random, here assumed 0.1 along each axis.
 const PHASES: [f32; 3] = [0.1, 0.1 + 1.0 / 3.0, 0.1 + 2.0 / 3.0];
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 16, high: MOST },
-        default: "256",
-        about: "points of the box along x and y, which GPUs share, a power of two; does not scale",
-        source: SOURCE,
-    },
-    Parameter {
-        name: "depth",
-        kind: ParameterKind::Count { low: 8, high: 1 << 16 },
-        default: "256",
-        about: "points of the box along z, at scale 1, there a power of two up to 512; scales",
-        source: SOURCE,
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 10_000 },
-        default: "8",
-        about: "time steps, of three substeps each",
-        source: "assumed: the source runs until a time of 1, and its steps do the same",
-    },
-];
-
-/// The HIT benchmark.
-pub(crate) static HIT: MultiGpu = MultiGpu(Benchmark {
-    name: "hit",
-    about: "turbulence in a periodic box on several GPUs: Fourier transforms, slabs turned all to all",
-    source: "Tartan (uuudown/Tartan), hit; GPS, Table 2 (Hit)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-});
+program! {
+    /// turbulence in a periodic box on several GPUs: Fourier transforms, slabs turned all to all
+    pub(crate) static HIT = "hit", "Tartan (uuudown/Tartan), hit; GPS, Table 2 (Hit)";
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// points of the box along x and y, which GPUs share, a power of two; does not scale
+        side: count(16..=MOST) = 256, SOURCE;
+        /// points of the box along z, at scale 1, there a power of two up to 512; scales
+        depth: count(8..=1 << 16) = 256, SOURCE;
+        /// time steps, of three substeps each
+        steps: count(1..=10_000) = 8, "assumed: the source runs until a time of 1, and its steps do the same";
+    }
+    lay_out(name, request, memory) {
+        let depth = request.scale.of(depth);
+        let side = fit_power(request, "side", side);
+        let depth = fit_power(request, "depth", depth.max(8));
+        let gpus = request.gpus();
+        require(name, side >= u64::from(gpus), || format!("{side} planes leave some of {gpus} GPUs without any"))?;
+        require(name, depth <= MOST, || format!("depth {depth} is more than the {MOST} points of a transform"))?;
+        require(name, depth <= 32 * side, || format!("depth {depth} is more than 32 times the side {side}"))?;
+        let half = depth / 2 + 1;
+        check_indices(name, 2 * side * side * half, "values")?;
+        let mut field = |name: &str| memory.array(name, 2 * side * side * half, Scaling::Scales);
+        let [u, w, r] = ["u", "w", "r"].map(|name| ["x", "y", "z"].map(|axis| field(&format!("{name}-{axis}"))));
+        let aux = field("aux");
+        let (along_side, along_depth) = (Transform::of(side as usize), Transform::of(depth as usize / 2));
+        let rows = side / along_depth.threads() as u64;
+        let elements = Partition::groups(side * side * half, side * half, gpus);
+        let across = side / TILE as u64 * half.div_ceil(TILE as u64);
+    }
+    struct Turbulence {
+        mesh: SpectralGrid = SpectralGrid { side: side as i32, depth: depth as i32 },
+        /// Velocity; between substeps, the substep's velocity in space.
+        u: Field,
+        /// Velocity in a substep.
+        w: Field,
+        /// Curl, cross product, and finally right-hand side.
+        r: Field,
+        aux: Array<f32>,
+        /// Bits of the largest velocity along each axis, step after step, by GPU.
+        maxima: Vec<Array<u32>> =
+            (0..gpus).map(|gpu| memory.array(&format!("maxima{gpu}"), 3 * steps, Scaling::Fixed)).collect(),
+        steps: u64,
+        /// Grid over complex values.
+        elements: PartitionGrid = elements.tiles(u64::from(THREADS), 1),
+        /// Grid over complex values with a GPU's block in one tile, shared by the CTAs that find maxima.
+        blocks: PartitionGrid = elements.tiles(side * side * half, 3 * u64::from(pointwise::MAXIMA_CTAS)),
+        /// Grid over planes.
+        planes: PartitionGrid = Partition::even(side, gpus).tiles(1, across),
+        /// Grid over lines along y in a spectrum, or along x in a field in space.
+        lines: PartitionGrid = Partition::groups(side * half, half, gpus).tiles(LINES, 1),
+        /// Grid over rows along z.
+        rows: PartitionGrid = Partition::groups(side * side, side, gpus).tiles(rows, 1),
+        along_side, along_depth: Transform,
+        roots: Roots = Roots::of(side.max(depth) as usize),
+        seed: u64 = request.seed,
+    }
+}
 
 /// Three components of a field.
 type Field = [Array<f32>; 3];
@@ -149,71 +168,6 @@ impl SpectralGrid {
         let finest = self.side as f32 / 3.0;
         (COURANT / (finest * SPEED)).min(COURANT * self.reynolds() / (finest * finest))
     }
-}
-
-struct Turbulence {
-    mesh: SpectralGrid,
-    /// Velocity; between substeps, the substep's velocity in space.
-    u: Field,
-    /// Velocity in a substep.
-    w: Field,
-    /// Curl, cross product, and finally right-hand side.
-    r: Field,
-    aux: Array<f32>,
-    /// Bits of the largest velocity along each axis, step after step, by GPU.
-    maxima: Vec<Array<u32>>,
-    steps: u64,
-    /// Grid over complex values.
-    elements: PartitionGrid,
-    /// Grid over complex values with a GPU's block in one tile, shared by the CTAs that find maxima.
-    blocks: PartitionGrid,
-    /// Grid over planes.
-    planes: PartitionGrid,
-    /// Grid over lines along y in a spectrum, or along x in a field in space.
-    lines: PartitionGrid,
-    /// Grid over rows along z.
-    rows: PartitionGrid,
-    along_side: Transform,
-    along_depth: Transform,
-    roots: Roots,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (side, depth) = (request.values.count("side"), request.scale.of(request.values.count("depth")));
-    let side = fit_power(request, "side", side);
-    let depth = fit_power(request, "depth", depth.max(8));
-    let (gpus, steps) = (request.gpus(), request.values.count("steps"));
-    require(name, side >= u64::from(gpus), || format!("{side} planes leave some of {gpus} GPUs without any"))?;
-    require(name, depth <= MOST, || format!("depth {depth} is more than the {MOST} points of a transform"))?;
-    require(name, depth <= 32 * side, || format!("depth {depth} is more than 32 times the side {side}"))?;
-    let half = depth / 2 + 1;
-    check_indices(name, 2 * side * side * half, "values")?;
-    let mut field = |name: &str| memory.array(name, 2 * side * side * half, Scaling::Scales);
-    let [u, w, r] = ["u", "w", "r"].map(|name| ["x", "y", "z"].map(|axis| field(&format!("{name}-{axis}"))));
-    let aux = field("aux");
-    let (along_side, along_depth) = (Transform::of(side as usize), Transform::of(depth as usize / 2));
-    let rows = side / along_depth.threads() as u64;
-    let elements = Partition::groups(side * side * half, side * half, gpus);
-    let across = side / TILE as u64 * half.div_ceil(TILE as u64);
-    Ok(Box::new(Turbulence {
-        mesh: SpectralGrid { side: side as i32, depth: depth as i32 },
-        u,
-        w,
-        r,
-        aux,
-        maxima: (0..gpus).map(|gpu| memory.array(&format!("maxima{gpu}"), 3 * steps, Scaling::Fixed)).collect(),
-        steps,
-        elements: elements.tiles(u64::from(THREADS), 1),
-        blocks: elements.tiles(side * side * half, 3 * u64::from(pointwise::MAXIMA_CTAS)),
-        planes: Partition::even(side, gpus).tiles(1, across),
-        lines: Partition::groups(side * half, half, gpus).tiles(LINES, 1),
-        rows: Partition::groups(side * side, side, gpus).tiles(rows, 1),
-        along_side,
-        along_depth,
-        roots: Roots::of(side.max(depth) as usize),
-        seed: request.seed,
-    }))
 }
 
 /// Sets a parameter, `wanted` at the scale, to the nearest power of two.

@@ -20,14 +20,8 @@
 //!   task for the design.
 //! - The box may be shorter along x, with unchanged point spacing, so that a scale shrinks an axis that is not cut.
 
-use super::MultiGpu;
-use super::partition::{CtaTile, Partition, PartitionGrid};
+use crate::prelude::*;
 use std::f64::consts::TAU;
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 
 const SIDES: &str = "Tartan, hit, src/turH.h: 256 points along each axis";
 /// Threads per CTA along x, and along y. Source: assumed, a warp along x.
@@ -67,88 +61,54 @@ const DERIVATIVES: u16 = 3 * (6 + 7);
 /// three sums of the divergence, and three products for each velocity.
 const RATES: u16 = 3 * 4 + 3 + 3 * 3;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 4, high: 1 << 20 },
-        default: "256",
-        about: "points along x, of 4-byte floats, at scale 1; scales",
-        source: SIDES,
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 4, high: 1 << 14 },
-        default: "256",
-        about: "points along y; does not scale",
-        source: SIDES,
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 4, high: 1 << 14 },
-        default: "256",
-        about: "planes along z, which GPUs share; does not scale",
-        source: SIDES,
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "8",
-        about: "time steps, of three launches each",
-        source: "assumed, that of hit",
-    },
-];
-
-/// The HIT benchmark with halos.
-pub(crate) static HIT_HALO: MultiGpu = MultiGpu(Benchmark {
-    name: "hit-halo",
-    about: "turbulence by finite differences on several GPUs: a slab of planes each, three planes of either neighbour read three times a step",
-    source: "Pencil Code and Astaroth (Pekkilae et al., Comput. Phys. Commun. 217, 2017); GPS, Table 2 (Hit)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-});
+program! {
+    /// turbulence by finite differences on several GPUs: a slab of planes each, three planes of either neighbour read
+    /// three times a step
+    pub(crate) static HIT_HALO = "hit-halo",
+        "Pencil Code and Astaroth (Pekkilae et al., Comput. Phys. Commun. 217, 2017); GPS, Table 2 (Hit)";
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// points along x, of 4-byte floats, at scale 1; scales
+        x: count(4..=1 << 20) = 256, SIDES;
+        /// points along y; does not scale
+        y: count(4..=1 << 14) = 256, SIDES;
+        /// planes along z, which GPUs share; does not scale
+        z: count(4..=1 << 14) = 256, SIDES;
+        /// time steps, of three launches each
+        steps: count(1..=100_000) = 8, "assumed, that of hit";
+    }
+    lay_out(name, request, memory) {
+        let count = |key| request.values.count(key);
+        let [y, z, steps] = ["y", "z", "steps"].map(count);
+        let wanted = request.scale.of(x);
+        let x = request.fit_least("x", wanted, 4);
+        check_indices(name, x * y * z, "points")?;
+        let gpus = request.gpus();
+        require(name, z >= u64::from(gpus), || format!("{z} planes leave some of {gpus} GPUs without any"))?;
+        let mut state = |suffix: &str| {
+            ["lnrho", "ux", "uy", "uz"].map(|name| memory.array(&format!("{name}{suffix}"), x * y * z, Scaling::Scales))
+        };
+        let across = x.div_ceil(WIDE as u64) * y.div_ceil(HIGH as u64);
+    }
+    struct Gas {
+        /// Box sides, in points.
+        sides: [i32; 3] = [x, y, z].map(|side| side as i32),
+        /// Fields before and after a substep, `[z][y][x]`.
+        states: [State; 2] = [state(""), state("-new")],
+        /// Runge-Kutta registers, one for each field.
+        registers: State = state("-register"),
+        steps: u64,
+        /// Grid over planes, with the CTAs of a plane side by side.
+        planes: PartitionGrid = Partition::even(z, gpus).tiles(1, across),
+        seed: u64 = request.seed,
+    }
+}
 
 /// The logarithm of the density, then the velocity along x, y and z.
 type State = [Array<f32>; FIELDS];
 
 /// A field's value at a point, its first derivatives along x, y and z, and the sum over its second derivatives.
 type Derivatives<T> = [T; 5];
-
-struct Gas {
-    /// Box sides, in points.
-    sides: [i32; 3],
-    /// Fields before and after a substep, `[z][y][x]`.
-    states: [State; 2],
-    /// Runge-Kutta registers, one for each field.
-    registers: State,
-    steps: u64,
-    /// Grid over planes, with the CTAs of a plane side by side.
-    planes: PartitionGrid,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |key| request.values.count(key);
-    let [y, z, steps] = ["y", "z", "steps"].map(count);
-    let wanted = request.scale.of(count("x"));
-    let x = request.fit_least("x", wanted, 4);
-    check_indices(name, x * y * z, "points")?;
-    let gpus = request.gpus();
-    require(name, z >= u64::from(gpus), || format!("{z} planes leave some of {gpus} GPUs without any"))?;
-    let mut state = |suffix: &str| {
-        ["lnrho", "ux", "uy", "uz"].map(|name| memory.array(&format!("{name}{suffix}"), x * y * z, Scaling::Scales))
-    };
-    let across = x.div_ceil(WIDE as u64) * y.div_ceil(HIGH as u64);
-    Ok(Box::new(Gas {
-        sides: [x, y, z].map(|side| side as i32),
-        states: [state(""), state("-new")],
-        registers: state("-register"),
-        steps,
-        planes: Partition::even(z, gpus).tiles(1, across),
-        seed: request.seed,
-    }))
-}
 
 /// First derivative, in units of the inverse spacing, from differences between values at distances 1 to 3 on either
 /// side.

@@ -9,14 +9,9 @@
 //! padded to whole lines and threads start at column 0, where the thread of the fixed side idles. GPS, 7.4, says that
 //! the coalescer in the SM captures all spatial locality of its Jacobi; this holds for aligned rows alone.
 
-use super::MultiGpu;
-use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::sum::add_up;
+use crate::prelude::*;
 use std::f64::consts::PI;
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, compare, require};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
 
 const SAMPLE: &str = "NVIDIA/multi-gpu-programming-models, multi_threaded_copy/jacobi.cu (`nx`, `ny`, `nccheck`, `dim_block_x`, `dim_block_y`)";
 const SAMPLE_OFFSET: &str =
@@ -26,92 +21,43 @@ const SIDE: i32 = 32;
 /// Norm units for a change of 1. Source: assumed, 2^32, so that sums over 2^31 points with changes up to 1 fit.
 const UNIT: f32 = 4_294_967_296.0;
 
-static PARAMETERS: [Parameter; 5] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 3, high: 1 << 20 },
-        default: "16384",
-        about: "columns of the plane of 4-byte floats, at scale 1; scales",
-        source: SAMPLE,
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 3, high: 1 << 20 },
-        default: "16384",
-        about: "rows of the plane, which GPUs share; does not scale",
-        source: SAMPLE,
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "10",
-        about: "launches",
-        source: "assumed: the sample runs 1000, of which all but the first do the same",
-    },
-    Parameter {
-        name: "check",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "1",
-        about: "launches from one that sums the norm of the change to the next",
-        source: SAMPLE,
-    },
-    Parameter {
-        name: "aligned",
-        kind: ParameterKind::Flag,
-        default: "no",
-        about: "rows padded to whole 128-byte lines, and threads from column 0 on: each warp stores in a single line",
-        source: SAMPLE_OFFSET,
-    },
-];
-
-/// The Jacobi benchmark.
-pub(crate) static JACOBI: MultiGpu = MultiGpu(Benchmark {
-    name: "jacobi",
-    about: "Jacobi's iteration on several GPUs: a slab of rows each, a row of either neighbour read",
-    source: "NVIDIA/multi-gpu-programming-models; GPS, Table 2 (Jacobi)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-});
-
-struct Planes {
-    planes: [Array<f32>; 2],
-    /// Norm sum for each launch, by GPU.
-    norms: Vec<Array<u64>>,
-    columns: i32,
-    rows: i32,
-    /// Points from row to row.
-    pitch: i32,
-    /// Column of a row's first thread.
-    first: i32,
-    iterations: u64,
-    check: u64,
-    /// Grid over the inner rows.
-    tiles: PartitionGrid,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let columns = request.fit_least("columns", request.scale.of(request.values.count("columns")), 3);
-    let (rows, iterations) = (request.values.count("rows"), request.values.count("iterations"));
-    let is_aligned = request.values.flag("aligned");
-    let pitch = if is_aligned { columns.next_multiple_of(SIDE as u64) } else { columns };
-    check_indices(name, pitch * rows, "points")?;
-    let gpus = request.gpus();
-    require(name, rows - 2 >= u64::from(gpus), || format!("{rows} rows leave some of {gpus} GPUs without any"))?;
-    let mut plane = |name| memory.array(name, pitch * rows, Scaling::Scales);
-    let planes = [plane("a"), plane("a_new")];
-    Ok(Box::new(Planes {
-        planes,
-        norms: (0..gpus).map(|gpu| memory.array(&format!("l2_norm{gpu}"), iterations, Scaling::Fixed)).collect(),
-        columns: columns as i32,
-        rows: rows as i32,
-        pitch: pitch as i32,
-        first: i32::from(!is_aligned),
-        iterations,
-        check: request.values.count("check"),
-        tiles: Partition::even(rows - 2, gpus).tiles(SIDE as u64, columns.div_ceil(SIDE as u64)),
-    }))
+program! {
+    /// Jacobi's iteration on several GPUs: a slab of rows each, a row of either neighbour read
+    pub(crate) static JACOBI = "jacobi", "NVIDIA/multi-gpu-programming-models; GPS, Table 2 (Jacobi)";
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// columns of the plane of 4-byte floats, at scale 1; scales
+        columns: count(3..=1 << 20) = 16_384, SAMPLE;
+        /// rows of the plane, which GPUs share; does not scale
+        rows: count(3..=1 << 20) = 16_384, SAMPLE;
+        /// launches
+        iterations: count(1..=100_000) = 10, "assumed: the sample runs 1000, of which all but the first do the same";
+        /// launches from one that sums the norm of the change to the next
+        check: count(1..=100_000) = 1, SAMPLE;
+        /// rows padded to whole 128-byte lines, and threads from column 0 on: each warp stores in a single line
+        aligned: flag = "no", SAMPLE_OFFSET;
+    }
+    lay_out(name, request, memory) {
+        let columns = request.fit_least("columns", request.scale.of(columns), 3);
+        let pitch = if aligned { columns.next_multiple_of(SIDE as u64) } else { columns };
+        check_indices(name, pitch * rows, "points")?;
+        let gpus = request.gpus();
+        require(name, rows - 2 >= u64::from(gpus), || format!("{rows} rows leave some of {gpus} GPUs without any"))?;
+    }
+    struct Planes {
+        planes: [Array<f32>; 2]["a", "a_new"; pitch * rows],
+        /// Norm sum for each launch, by GPU.
+        norms: Vec<Array<u64>> =
+            (0..gpus).map(|gpu| memory.array(&format!("l2_norm{gpu}"), iterations, Scaling::Fixed)).collect(),
+        columns, rows: i32,
+        /// Points from row to row.
+        pitch: i32,
+        /// Column of a row's first thread.
+        first: i32 = i32::from(!aligned),
+        iterations, check: u64,
+        /// Grid over the inner rows.
+        tiles: PartitionGrid = Partition::even(rows - 2, gpus).tiles(SIDE as u64, columns.div_ceil(SIDE as u64)),
+    }
 }
 
 impl Planes {

@@ -1,36 +1,24 @@
 //! Generated graph of the graph programs: its parameters, and the choice among R-MAT graphs and graphs with locality.
 
 use super::rmat::shape;
-use tombolo_workload::bench::{Request, WorkloadError, require};
+use crate::prelude::*;
 use tombolo_workload::graph::{Graph, LocalGraph, Locality, Rmat, local_graph, rmat_graph};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
 
-/// Parameter for the kind of graph.
-pub(super) const GRAPH: Parameter = Parameter {
-    name: "graph",
-    kind: ParameterKind::Choice(&["rmat", "ring", "communities"]),
-    default: "rmat",
-    about: "R-MAT, whose labels are random; a ring, whose arcs lead to nodes near in number; or communities with partners",
-    source: "Tartan, prbench: R-MAT",
-};
+parameters! {
+    /// R-MAT, whose labels are random; a ring, whose arcs lead to nodes near in number; or communities with partners
+    pub(super) const GRAPH = graph: choice("rmat", "ring", "communities") = "rmat", "Tartan, prbench: R-MAT";
+}
 
-/// Parameter for the extent of locality.
-pub(super) const REACH: Parameter = Parameter {
-    name: "reach",
-    kind: ParameterKind::Count { low: 1, high: 1 << 25 },
-    default: "16384",
-    about: "nodes to the farthest neighbour on a ring, or nodes of a community, at scale 1; scales; not of rmat",
-    source: "assumed: a 64 KiB page of 4-byte distances",
-};
+parameters! {
+    /// nodes to the farthest neighbour on a ring, or nodes of a community, at scale 1; scales; not of rmat
+    pub(super) const REACH = reach: count(1..=1 << 25) = 16_384, "assumed: a 64 KiB page of 4-byte distances";
+}
 
-/// Parameter for the number of partners.
-pub(super) const PARTNERS: Parameter = Parameter {
-    name: "partners",
-    kind: ParameterKind::Count { low: 1, high: 64 },
-    default: "2",
-    about: "other communities to which a community's arcs lead; of communities alone",
-    source: "assumed: with four GPUs, a community's arcs then reach several GPUs, and seldom all",
-};
+parameters! {
+    /// other communities to which a community's arcs lead; of communities alone
+    pub(super) const PARTNERS = partners: count(1..=64) = 2,
+        "assumed: with four GPUs, a community's arcs then reach several GPUs, and seldom all";
+}
 
 /// Graph of a request, not yet drawn.
 #[derive(Clone, Copy, Debug)]

@@ -32,14 +32,8 @@ mod kernels;
 mod reference;
 mod scan;
 
-use super::MultiGpu;
-use super::partition::{Partition, PartitionGrid};
+use crate::prelude::*;
 use scan::{COLOURS, LARGEST, PIECE, Scan};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Memory, Scaling};
 
 const PAPER: &str = "assumed: the size of medical scans, for which GPU-ICD (Sabne et al., PPoPP 2017) was written";
 /// Sinogram units for an error of 1. Source: assumed, 2^16: errors up to 2^14 fit, and a unit is near a float's
@@ -48,86 +42,71 @@ const UNITS: f64 = 65_536.0;
 /// Initial value for all voxels. Source: assumed, half the phantom's value.
 const START: f64 = 0.5;
 
-static PARAMETERS: [Parameter; 6] = [
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 16, high: 2048 },
-        default: "512",
-        about: "voxels of the image along either axis; does not scale",
-        source: PAPER,
-    },
-    Parameter {
-        name: "views",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "720",
-        about: "views at scale 1, 720 to half a turn; scales: what is exchanged and computed both follow",
-        source: PAPER,
-    },
-    Parameter {
-        name: "channels",
-        kind: ParameterKind::Count { low: 16, high: 1 << 13 },
-        default: "1024",
-        about: "channels of the detector, which covers the image's diagonal; does not scale",
-        source: PAPER,
-    },
-    Parameter {
-        name: "radius",
-        kind: ParameterKind::Count { low: 3, high: 32 },
-        default: "9",
-        about: "voxels from the middle of a supervoxel to its side",
-        source: "sv-mbirct (HPImaging/sv-mbirct), src/mbir_ct.h (`SVLENGTH`)",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "8",
-        about: "updates of all supervoxels",
-        source: "assumed: the demo of sv-mbirct has at most 20, all alike here",
-    },
-    Parameter {
-        name: "add_back",
-        kind: ParameterKind::Choice(&["atomics", "stores"]),
-        default: "atomics",
-        about: "a thread per difference that adds to the sinogram by an atomic, or a thread per error that stores it",
-        source: "sv-mbirct, src/recon3d.c, and GPU-ICD: differences are added by atomics",
-    },
-];
-
-/// The MBIR benchmark.
-pub(crate) static MBIR: MultiGpu = MultiGpu(Benchmark {
-    name: "mbir",
-    about: "tomographic reconstruction by coordinate descent on several GPUs: supervoxels, a sinogram shared by all",
-    source: "sv-mbirct (HPImaging/sv-mbirct); GPU-ICD (Sabne et al., PPoPP 2017); GPS, Table 2 (CT)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-});
-
-struct Reconstruction {
-    scan: Scan,
-    /// Image, row by row.
-    image: Array<f32>,
-    /// Errors, view by view, in sinogram units; and each error's weight.
-    errors: Array<i32>,
-    weights: Array<f32>,
-    /// First channel in the band, by supervoxel and view.
-    bands: Array<i32>,
-    /// By supervoxel, place and piece: first channel in the band; then matrix bytes by channel and view, four per word.
-    firsts: Array<i32>,
-    matrix: Array<u32>,
-    /// By supervoxel in the colour and piece, channel and view: errors, original errors, weights.
-    buffer: Array<f32>,
-    original: Array<f32>,
-    buffer_weights: Array<f32>,
-    /// Differences by supervoxel in the colour, view and channel, in sinogram units.
-    differences: Array<i32>,
-    /// Colours in update order.
-    colours: Vec<Colour>,
-    /// True if `add-back` adds by atomics.
-    adds_atomically: bool,
-    iterations: u64,
-    seed: u64,
+program! {
+    /// tomographic reconstruction by coordinate descent on several GPUs: supervoxels, a sinogram shared by all
+    pub(crate) static MBIR = "mbir",
+        "sv-mbirct (HPImaging/sv-mbirct); GPU-ICD (Sabne et al., PPoPP 2017); GPS, Table 2 (CT)";
+    properties: data_independent, partitioned_by_gpus;
+    parameters {
+        /// voxels of the image along either axis; does not scale
+        side: count(16..=2048) = 512, PAPER;
+        /// views at scale 1, 720 to half a turn; scales: what is exchanged and computed both follow
+        views: count(1..=1 << 14) = 720, PAPER;
+        /// channels of the detector, which covers the image's diagonal; does not scale
+        channels: count(16..=1 << 13) = 1024, PAPER;
+        /// voxels from the middle of a supervoxel to its side
+        radius: count(3..=32) = 9, "sv-mbirct (HPImaging/sv-mbirct), src/mbir_ct.h (`SVLENGTH`)";
+        /// updates of all supervoxels
+        iterations: count(1..=1000) = 8, "assumed: the demo of sv-mbirct has at most 20, all alike here";
+        /// a thread per difference that adds to the sinogram by an atomic, or a thread per error that stores it
+        add_back: choice("atomics", "stores") = "atomics",
+            "sv-mbirct, src/recon3d.c, and GPU-ICD: differences are added by atomics";
+    }
+    lay_out(name, request, memory) {
+        let count = |key| request.values.count(key);
+        let [side, channels, radius, iterations] = ["side", "channels", "radius", "iterations"].map(count);
+        let views = request.scale.of(views);
+        let gpus = request.gpus();
+        require(name, views >= u64::from(gpus), || format!("{views} views leave some of {gpus} GPUs without any"))?;
+        require(name, channels >= side, || format!("{channels} channels are fewer than the {side} voxels of a side"))?;
+        let scan = Scan::new(side as i32, views as i32, channels as i32, radius as i32);
+        let [pieces, voxels, supervoxels, room, band] =
+            [scan.pieces(), scan.voxels(), scan.supervoxels(), scan.room(), scan.band()].map(|count| count as u64);
+        let piece = PIECE as u64;
+        let words = supervoxels * voxels * pieces * room * piece / 4;
+        check_indices(name, words, "words of the matrix")?;
+        let colours: Vec<Vec<i32>> = COLOURS.map(|colour| scan.coloured(colour)).into();
+        let most = colours.iter().map(Vec::len).max().unwrap_or_default() as u64;
+        check_indices(name, most * pieces * band * piece, "values of buffers")?;
+        let sinogram = views * scan.row() as u64;
+        let buffer = |memory: &mut Memory, name| memory.array(name, most * pieces * band * piece, Scaling::Scales);
+    }
+    struct Reconstruction {
+        /// Image, row by row.
+        image: Array<f32>[side * side, fixed],
+        /// Errors, view by view, in sinogram units; and each error's weight.
+        errors: Array<i32>[sinogram],
+        weights: Array<f32>[sinogram],
+        /// First channel in the band, by supervoxel and view.
+        bands: Array<i32>[supervoxels * views],
+        /// By supervoxel, place and piece: first channel in the band; then matrix bytes by channel and view, four per
+        /// word.
+        firsts: Array<i32>[supervoxels * voxels * pieces],
+        matrix: Array<u32>[words],
+        /// By supervoxel in the colour and piece, channel and view: errors, original errors, weights.
+        buffer: Array<f32> = buffer(memory, "buffer"),
+        original: Array<f32> = buffer(memory, "original"),
+        buffer_weights: Array<f32> = buffer(memory, "buffer-weights"),
+        /// Differences by supervoxel in the colour, view and channel, in sinogram units.
+        differences: Array<i32>[most * views * band],
+        /// Colours in update order.
+        colours: Vec<Colour> = colours.into_iter().map(|supervoxels| Colour::cut(supervoxels, &scan, gpus)).collect(),
+        /// True if `add-back` adds by atomics.
+        adds_atomically: bool = add_back == "atomics",
+        iterations: u64,
+        seed: u64 = request.seed,
+        scan: Scan,
+    }
 }
 
 /// Supervoxels in a colour, with their partition and the views' partition.
@@ -139,43 +118,6 @@ struct Colour {
     pieces: PartitionGrid,
     /// Grid with a CTA per view.
     views: PartitionGrid,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |key| request.values.count(key);
-    let [side, channels, radius, iterations] = ["side", "channels", "radius", "iterations"].map(count);
-    let views = request.scale.of(count("views"));
-    let gpus = request.gpus();
-    require(name, views >= u64::from(gpus), || format!("{views} views leave some of {gpus} GPUs without any"))?;
-    require(name, channels >= side, || format!("{channels} channels are fewer than the {side} voxels of a side"))?;
-    let scan = Scan::new(side as i32, views as i32, channels as i32, radius as i32);
-    let [pieces, voxels, supervoxels, room, band] =
-        [scan.pieces(), scan.voxels(), scan.supervoxels(), scan.room(), scan.band()].map(|count| count as u64);
-    let piece = PIECE as u64;
-    let words = supervoxels * voxels * pieces * room * piece / 4;
-    check_indices(name, words, "words of the matrix")?;
-    let colours: Vec<Vec<i32>> = COLOURS.map(|colour| scan.coloured(colour)).into();
-    let most = colours.iter().map(Vec::len).max().unwrap_or_default() as u64;
-    check_indices(name, most * pieces * band * piece, "values of buffers")?;
-    let sinogram = views * scan.row() as u64;
-    let buffer = |memory: &mut Memory, name| memory.array(name, most * pieces * band * piece, Scaling::Scales);
-    Ok(Box::new(Reconstruction {
-        image: memory.array("image", side * side, Scaling::Fixed),
-        errors: memory.array("errors", sinogram, Scaling::Scales),
-        weights: memory.array("weights", sinogram, Scaling::Scales),
-        bands: memory.array("bands", supervoxels * views, Scaling::Scales),
-        firsts: memory.array("firsts", supervoxels * voxels * pieces, Scaling::Scales),
-        matrix: memory.array("matrix", words, Scaling::Scales),
-        buffer: buffer(memory, "buffer"),
-        original: buffer(memory, "original"),
-        buffer_weights: buffer(memory, "buffer-weights"),
-        differences: memory.array("differences", most * views * band, Scaling::Scales),
-        colours: colours.into_iter().map(|supervoxels| Colour::cut(supervoxels, &scan, gpus)).collect(),
-        adds_atomically: request.values.text("add_back") == "atomics",
-        iterations,
-        seed: request.seed,
-        scan,
-    }))
 }
 
 impl Colour {

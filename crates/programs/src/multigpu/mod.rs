@@ -14,53 +14,13 @@ pub(super) mod jacobi;
 mod links;
 pub(super) mod mbir;
 pub(super) mod pagerank;
-pub(super) mod partition;
+pub(crate) mod partition;
 mod rmat;
 pub(super) mod sssp;
 mod sum;
+
 #[cfg(test)]
 mod tests;
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, Workload, WorkloadError};
-use tombolo_workload::parameter::Parameter;
-use tombolo_workload::simt::Memory;
-
 /// Number of instructions for a division in double precision. Source: LLVM AMDGPU, expansion of `fdiv`, counted.
 const DIVISION: u16 = 10;
-
-/// A workload built from a [`Benchmark`], which also partitions its grids by GPUs.
-pub(super) struct MultiGpu(pub(super) Benchmark);
-
-impl Workload for MultiGpu {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn about(&self) -> &'static str {
-        self.0.about()
-    }
-
-    fn source(&self) -> &'static str {
-        self.0.source()
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        self.0.parameters()
-    }
-
-    fn nonlinear(&self) -> bool {
-        self.0.nonlinear()
-    }
-
-    fn data_independent(&self) -> bool {
-        self.0.data_independent()
-    }
-
-    fn partitioned_by_gpus(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        self.0.lay_out(request, memory)
-    }
-}

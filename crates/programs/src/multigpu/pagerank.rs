@@ -23,20 +23,12 @@
 //! - GPUs read ranks from the one array. The source gathers the ranks needed by other GPUs, and sends them.
 //! - Each GPU holds its partial sum over its ranks, and all GPUs read all partial sums. The source has `MPI_Allreduce`.
 
-use super::MultiGpu;
 use super::links::{GRAPH, GraphSpec, PARTNERS, REACH};
-use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::rmat::{DEGREE, NODES, rows};
 use super::sum::{ATOMIC, add_up};
-use crate::reference::equal;
+use crate::prelude::*;
 use std::sync::OnceLock;
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
 use tombolo_workload::graph::{Arc, Graph};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
 
 /// Threads per CTA. Source: Tartan, prbench, cuda_kernels.cu (`THREADS`).
 const THREADS: u64 = 128;
@@ -49,48 +41,42 @@ const UNIT: f64 = (1_u64 << 62) as f64;
 /// Ranks per 128-byte line: a node block consists of whole lines.
 const LINE: u64 = 16;
 
-static PARAMETERS: [Parameter; 6] = [
-    NODES,
-    DEGREE,
-    GRAPH,
-    REACH,
-    PARTNERS,
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 10_000 },
-        default: "20",
-        about: "iterations",
-        source: "Tartan, prbench: kernel 3 runs 20",
-    },
-];
-
-/// The Pagerank benchmark.
-pub(crate) static PAGERANK: MultiGpu = MultiGpu(Benchmark {
-    name: "pagerank-edges",
-    about: "Pagerank on several GPUs: a thread an arc adds to its node, ranks of all nodes are gathered",
-    source: "Tartan, prbench (uuudown/Tartan); GPS, Table 2 (Pagerank)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-});
-
-struct Ranks {
-    spec: GraphSpec,
-    gpus: u8,
-    /// Links, drawn on first use: array sizes are known without them.
-    links: OnceLock<PartitionedGraph>,
-    /// By arc, ordered by the end node: both ends, and the arc's share in the start's rank. The arrays have room for
-    /// all arcs drawn.
-    source: Array<u32>,
-    target: Array<u32>,
-    value: Array<f64>,
-    rank: Array<f64>,
-    /// Rank received by each node.
-    sums: Array<u64>,
-    /// Sum over a GPU's ranks in each iteration, by GPU.
-    totals: Vec<Array<u64>>,
-    iterations: u64,
+program! {
+    /// Pagerank on several GPUs: a thread an arc adds to its node, ranks of all nodes are gathered
+    pub(crate) static PAGERANK = "pagerank-edges", "Tartan, prbench (uuudown/Tartan); GPS, Table 2 (Pagerank)";
+    properties: partitioned_by_gpus;
+    parameters {
+        NODES;
+        DEGREE;
+        GRAPH;
+        REACH;
+        PARTNERS;
+        /// iterations
+        iterations: count(1..=10_000) = 20, "Tartan, prbench: kernel 3 runs 20";
+    }
+    lay_out(name, request, memory) {
+        let spec = GraphSpec::of(name, request, 1, true)?;
+        let nodes = u64::from(spec.nodes());
+        let gpus = request.gpus();
+    }
+    struct Ranks {
+        spec: GraphSpec,
+        gpus: u8,
+        /// Links, drawn on first use: array sizes are known without them.
+        links: OnceLock<PartitionedGraph> = OnceLock::new(),
+        /// By arc, ordered by the end node: both ends, and the arc's share in the start's rank. The arrays have room
+        /// for all arcs drawn.
+        source: Array<u32>[spec.arcs()],
+        target: Array<u32>[spec.arcs()],
+        value: Array<f64>[spec.arcs()],
+        rank: Array<f64>[nodes],
+        /// Rank received by each node.
+        sums: Array<u64>[nodes],
+        /// Sum over a GPU's ranks in each iteration, by GPU.
+        totals: Vec<Array<u64>> =
+            (0..gpus).map(|gpu| memory.array(&format!("total{gpu}"), iterations, Scaling::Fixed)).collect(),
+        iterations: u64,
+    }
 }
 
 /// The graph in the program's form, and its partition among GPUs.
@@ -105,24 +91,6 @@ struct PartitionedGraph {
     followed: PartitionGrid,
     /// Node grid for the rank kernel.
     ranked: PartitionGrid,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let spec = GraphSpec::of(name, request, 1, true)?;
-    let (nodes, iterations) = (u64::from(spec.nodes()), request.values.count("iterations"));
-    let gpus = request.gpus();
-    Ok(Box::new(Ranks {
-        spec,
-        gpus,
-        links: OnceLock::new(),
-        source: memory.array("source", spec.arcs(), Scaling::Scales),
-        target: memory.array("target", spec.arcs(), Scaling::Scales),
-        value: memory.array("value", spec.arcs(), Scaling::Scales),
-        rank: memory.array("rank", nodes, Scaling::Scales),
-        sums: memory.array("sums", nodes, Scaling::Scales),
-        totals: (0..gpus).map(|gpu| memory.array(&format!("total{gpu}"), iterations, Scaling::Fixed)).collect(),
-        iterations,
-    }))
 }
 
 /// Incoming arcs per node, sorted by start node; parallel arcs are merged, with their number as weight.
@@ -332,7 +300,7 @@ mod tests {
         let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let mut request = Request::new(&PAGERANK, Scale::FULL, &given, 7).unwrap().with_gpus(4);
         let mut memory = Memory::new(Backing::Real);
-        let instance = lay_out("pagerank-edges", &mut request, &mut memory).unwrap();
+        let instance = PAGERANK.lay_out(&mut request, &mut memory).unwrap();
         instance.fill(&memory);
         let place = memory.arrays().iter().position(|array| array.name == "rank").unwrap();
         let ranks = || memory.bits(place).into_iter().map(f64::from_bits).collect::<Vec<_>>();

@@ -1,32 +1,32 @@
 //! Partition of a program's items (rows, planes, nodes) over GPUs, and grids over the partition: the counterpart to
 //! `cudaSetDevice` and a range per device in the program's source.
 
+use crate::prelude::*;
 use std::ops::Range;
-use tombolo_workload::simt::Grid;
 
 /// Items in contiguous blocks, one block per GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Partition {
+pub(crate) struct Partition {
     /// First item per GPU, then the number of items.
     first: Vec<u64>,
 }
 
 impl Partition {
     /// Splits the items 0 to `items - 1` into blocks whose sizes differ by at most one.
-    pub(super) fn even(items: u64, gpus: u8) -> Partition {
+    pub(crate) fn even(items: u64, gpus: u8) -> Partition {
         Partition::groups(items, 1, gpus)
     }
 
     /// Splits the items into whole groups with `size` neighbours each (the last may be smaller): block sizes differ by
     /// at most one group.
-    pub(super) fn groups(items: u64, size: u64, gpus: u8) -> Partition {
+    pub(crate) fn groups(items: u64, size: u64, gpus: u8) -> Partition {
         let (groups, gpus) = (items.div_ceil(size), u64::from(gpus));
         Partition { first: (0..=gpus).map(|gpu| (groups * gpu / gpus * size).min(items)).collect() }
     }
 
     /// Splits the items into whole groups with `size` neighbours each, so that blocks have about equal weight. `before`
     /// is a prefix sum over the item weights, with the total at the end.
-    pub(super) fn by_weight(before: &[u32], size: u64, gpus: u8) -> Partition {
+    pub(crate) fn by_weight(before: &[u32], size: u64, gpus: u8) -> Partition {
         let items = before.len() as u64 - 1;
         let total = u64::from(before[items as usize]);
         let groups: Vec<u64> = (0..=items.div_ceil(size)).map(|group| (group * size).min(items)).collect();
@@ -40,28 +40,28 @@ impl Partition {
     }
 
     /// Partition of the items' contents; `before` is a prefix sum over the content counts.
-    pub(super) fn contents(&self, before: &[u32]) -> Partition {
+    pub(crate) fn contents(&self, before: &[u32]) -> Partition {
         Partition { first: self.first.iter().map(|item| u64::from(before[*item as usize])).collect() }
     }
 
     /// Number of GPUs.
-    pub(super) fn gpus(&self) -> usize {
+    pub(crate) fn gpus(&self) -> usize {
         self.first.len() - 1
     }
 
     /// Item range for a GPU.
-    pub(super) fn block(&self, gpu: usize) -> Range<u64> {
+    pub(crate) fn block(&self, gpu: usize) -> Range<u64> {
         self.first[gpu]..self.first[gpu + 1]
     }
 
     /// Grid over all GPUs' blocks, in tiles with up to `each` items; `across` CTAs process each tile.
-    pub(super) fn tiles(&self, each: u64, across: u64) -> PartitionGrid {
+    pub(crate) fn tiles(&self, each: u64, across: u64) -> PartitionGrid {
         self.tiles_from(self.first[..self.gpus()].to_vec(), each, across)
     }
 
-    /// Like [`Partition::tiles`], but tiles begin at multiples of `each`, except for a block's first tile. A warp's threads
-    /// then share lines as on one GPU.
-    pub(super) fn aligned(&self, each: u64) -> PartitionGrid {
+    /// Like [`Partition::tiles`], but tiles begin at multiples of `each`, except for a block's first tile. A warp's
+    /// threads then share lines as on one GPU.
+    pub(crate) fn aligned(&self, each: u64) -> PartitionGrid {
         self.tiles_from(self.first[..self.gpus()].iter().map(|first| first / each * each).collect(), each, 1)
     }
 
@@ -84,7 +84,7 @@ impl Partition {
 
 /// A grid over a [`Partition`]: each GPU's block in tiles.
 #[derive(Clone, Debug)]
-pub(super) struct PartitionGrid {
+pub(crate) struct PartitionGrid {
     cut: Partition,
     /// Item at which each GPU's tiles start.
     from: Vec<u64>,
@@ -97,25 +97,25 @@ pub(super) struct PartitionGrid {
 
 /// Work for one CTA in the grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CtaTile {
+pub(crate) struct CtaTile {
     /// GPU that owns the items.
-    pub(super) gpu: usize,
+    pub(crate) gpu: usize,
     /// Item range.
-    pub(super) items: Range<u64>,
+    pub(crate) items: Range<u64>,
     /// Index among the CTAs that share the tile.
-    pub(super) across: u64,
+    pub(crate) across: u64,
 }
 
 impl PartitionGrid {
     /// Launch grid, with `threads` threads per CTA.
-    pub(super) fn grid(&self, name: &str, threads: u32) -> Grid {
+    pub(crate) fn grid(&self, name: &str, threads: u32) -> Grid {
         // The launch rejects a grid with more CTAs than an index can count, regardless of its parts.
         let parts = self.parts.iter().map(|first| u32::try_from(*first).unwrap_or(u32::MAX)).collect();
         Grid::new(name, self.ctas, threads).parts(parts)
     }
 
     /// Work for CTA `cta`.
-    pub(super) fn tile(&self, cta: u32) -> CtaTile {
+    pub(crate) fn tile(&self, cta: u32) -> CtaTile {
         let cta = u64::from(cta);
         let gpu = self.parts.partition_point(|first| *first <= cta) - 1;
         let (block, local) = (self.cut.block(gpu), cta - self.parts[gpu]);

@@ -1,31 +1,23 @@
 //! R-MAT graph shared by the graph programs: its parameters, and the arc ends as arrays.
 
-use tombolo_workload::bench::{Request, WorkloadError, check_indices, require};
+use crate::prelude::*;
 use tombolo_workload::graph::Graph;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
 
 /// Minimum and maximum node count. Source: assumed: a line with distances for each of two GPUs; with 16 arcs per node,
 /// half the arcs that 32-bit signed indices can count.
 const FEWEST: u64 = 64;
 const MOST: u64 = 1 << 26;
 
-/// Parameter for the node count.
-pub(super) const NODES: Parameter = Parameter {
-    name: "nodes",
-    kind: ParameterKind::Count { low: FEWEST, high: MOST },
-    default: "2097152",
-    about: "nodes, which GPUs share, at scale 1: a power of two; scales, and with it what is exchanged, as the arcs do",
-    source: "Tartan, prbench, run_4g_strong.sh: scale 21",
-};
+parameters! {
+    /// nodes, which GPUs share, at scale 1: a power of two; scales, and with it what is exchanged, as the arcs do
+    pub(super) const NODES = nodes: count(FEWEST..=MOST) = 2_097_152, "Tartan, prbench, run_4g_strong.sh: scale 21";
+}
 
-/// Parameter for the arcs per node.
-pub(super) const DEGREE: Parameter = Parameter {
-    name: "degree",
-    kind: ParameterKind::Count { low: 2, high: 1024 },
-    default: "16",
-    about: "arcs drawn for each node",
-    source: "Tartan, prbench, run_4g_strong.sh, and Graph500's specification: edge factor 16",
-};
+parameters! {
+    /// arcs drawn for each node
+    pub(super) const DEGREE = degree: count(2..=1024) = 16,
+        "Tartan, prbench, run_4g_strong.sh, and Graph500's specification: edge factor 16";
+}
 
 /// Logarithm of the node count, and arcs per node.
 pub(super) fn shape(name: &'static str, request: &mut Request) -> Result<(u32, u32), WorkloadError> {

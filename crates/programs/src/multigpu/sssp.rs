@@ -19,19 +19,12 @@
 //! - Arcs lead one way. Parallel arcs and loops remain; Gunrock drops them by default.
 //! - GPS's table says "between every pair of vertices". Programs with this name have only a single start node.
 
-use super::MultiGpu;
 use super::links::{GRAPH, GraphSpec, PARTNERS, REACH};
-use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::rmat::{DEGREE, NODES, rows};
 use super::sum::{ATOMIC, add_up};
-use crate::reference::equal;
+use crate::prelude::*;
 use std::sync::OnceLock;
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
 use tombolo_workload::graph::Graph;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
 
 /// Threads per CTA. Source: Groute (`block_size`).
 const THREADS: u64 = 256;
@@ -43,50 +36,45 @@ const HEAVIEST: u32 = 64;
 /// Distances per 128-byte line: a node block consists of whole lines.
 const LINE: u64 = 32;
 
-static PARAMETERS: [Parameter; 6] = [
-    Parameter { source: "assumed, that of pagerank-edges: the paper names no graph", ..NODES },
-    Parameter { source: "Graph500's specification: edge factor 16", ..DEGREE },
-    Parameter { source: "assumed, that of pagerank-edges: the paper names no graph", ..GRAPH },
-    REACH,
-    PARTNERS,
-    Parameter {
-        name: "rounds",
-        kind: ParameterKind::Count { low: 1, high: 1000 },
-        default: "1000",
-        about: "rounds, at most; fewer where no distance changes any more: R-MAT graphs take about ten",
-        source: "Gunrock and Groute run until nothing changes",
-    },
-];
-
-/// The multi-GPU shortest-path benchmark. The number of rounds does not follow the graph's size.
-pub(crate) static SSSP: MultiGpu = MultiGpu(Benchmark {
-    name: "sssp-owners",
-    about: "shortest paths on several GPUs: a thread an arc offers its node a distance, those of all nodes are gathered",
-    source: "Gunrock and Groute, SSSP (partitions, start, weights); GPS, Table 2 (SSSP)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-});
-
-struct PartitionedPaths {
-    spec: GraphSpec,
-    gpus: u8,
-    /// Links, drawn on first use: array sizes are known without them.
-    links: OnceLock<PartitionedGraph>,
-    /// By arc, ordered by the end node: both ends and the weight.
-    source: Array<u32>,
-    target: Array<u32>,
-    weight: Array<u32>,
-    /// Distances after the last round.
-    distance: Array<u32>,
-    /// Distances offered by arcs in this round.
-    next: Array<u32>,
-    /// Number of nodes changed in each round, by GPU.
-    changed: Vec<Array<u64>>,
-    /// Node grid.
-    updated: PartitionGrid,
-    rounds: u64,
+program! {
+    // The number of rounds does not follow the graph's size.
+    /// shortest paths on several GPUs: a thread an arc offers its node a distance, those of all nodes are gathered
+    pub(crate) static SSSP = "sssp-owners",
+        "Gunrock and Groute, SSSP (partitions, start, weights); GPS, Table 2 (SSSP)";
+    properties: nonlinear, partitioned_by_gpus;
+    parameters {
+        NODES, "assumed, that of pagerank-edges: the paper names no graph";
+        DEGREE, "Graph500's specification: edge factor 16";
+        GRAPH, "assumed, that of pagerank-edges: the paper names no graph";
+        REACH;
+        PARTNERS;
+        /// rounds, at most; fewer where no distance changes any more: R-MAT graphs take about ten
+        rounds: count(1..=1000) = 1000, "Gunrock and Groute run until nothing changes";
+    }
+    lay_out(name, request, memory) {
+        let spec = GraphSpec::of(name, request, HEAVIEST, false)?;
+        let nodes = u64::from(spec.nodes());
+        let gpus = request.gpus();
+    }
+    struct PartitionedPaths {
+        spec: GraphSpec,
+        gpus: u8,
+        /// Links, drawn on first use: array sizes are known without them.
+        links: OnceLock<PartitionedGraph> = OnceLock::new(),
+        /// By arc, ordered by the end node: both ends and the weight.
+        source: Array<u32>[spec.arcs()],
+        target, weight: Array<u32>[spec.arcs()],
+        /// Distances after the last round.
+        distance: Array<u32>[nodes],
+        /// Distances offered by arcs in this round.
+        next: Array<u32>[nodes],
+        /// Number of nodes changed in each round, by GPU.
+        changed: Vec<Array<u64>> =
+            (0..gpus).map(|gpu| memory.array(&format!("changed{gpu}"), rounds, Scaling::Fixed)).collect(),
+        /// Node grid.
+        updated: PartitionGrid = blocks(nodes, gpus).tiles(THREADS, 1),
+        rounds: u64,
+    }
 }
 
 /// The graph, and its arcs' partition among GPUs.
@@ -96,25 +84,6 @@ struct PartitionedGraph {
     /// Start node for the search.
     start: u32,
     relaxed: PartitionGrid,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let spec = GraphSpec::of(name, request, HEAVIEST, false)?;
-    let (nodes, rounds) = (u64::from(spec.nodes()), request.values.count("rounds"));
-    let gpus = request.gpus();
-    Ok(Box::new(PartitionedPaths {
-        spec,
-        gpus,
-        links: OnceLock::new(),
-        source: memory.array("source", spec.arcs(), Scaling::Scales),
-        target: memory.array("target", spec.arcs(), Scaling::Scales),
-        weight: memory.array("weight", spec.arcs(), Scaling::Scales),
-        distance: memory.array("distance", nodes, Scaling::Scales),
-        next: memory.array("next", nodes, Scaling::Scales),
-        changed: (0..gpus).map(|gpu| memory.array(&format!("changed{gpu}"), rounds, Scaling::Fixed)).collect(),
-        updated: blocks(nodes, gpus).tiles(THREADS, 1),
-        rounds,
-    }))
 }
 
 /// Node block for each GPU.
@@ -278,7 +247,7 @@ mod tests {
     #[test]
     fn distances_are_the_shortest() {
         let mut memory = Memory::new(Backing::Real);
-        let instance = lay_out("sssp-owners", &mut request(&[]), &mut memory).unwrap();
+        let instance = SSSP.lay_out(&mut request(&[]), &mut memory).unwrap();
         instance.fill(&memory);
         instance.run(&mut Host::new(&memory, &RecordOptions::default())).unwrap();
         let place = memory.arrays().iter().position(|array| array.name == "distance").unwrap();

@@ -1,7 +1,6 @@
 //! A sum over all CTAs on a GPU, in a word reserved for the GPU.
 
-use tombolo_types::{Order, Scope};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Reduction};
+use crate::prelude::*;
 
 /// Order and scope for CUDA's atomics: relaxed, at GPU scope.
 pub(super) const ATOMIC: Order = Order::relaxed(Scope::Gpu);

@@ -10,13 +10,8 @@
 use super::convolution::{Convolution, ConvolutionShape, Epilogue, Filter};
 use super::gemm::TILE_32X32;
 use super::product::{Factor, Product};
+use crate::prelude::*;
 use crate::reference::compare;
-use tombolo_workload::bench::{ADDRESS, Benchmark, DIVISION};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
 /// The convolution's filter. Source: DNNMark, config_example/composed_model_config.dnnmark, `conv1`.
 const FILTER: Filter = Filter { side: 5, stride: 1, padding: 2 };
@@ -29,119 +24,73 @@ const THREADS: u32 = 256;
 /// Channels and outputs are multiples of this number, for complete vectors of four.
 const VECTOR: u64 = 4;
 
-const fn count(
-    name: &'static str,
-    default: &'static str,
-    about: &'static str,
-    (low, high): (u64, u64),
-    source: &'static str,
-) -> Parameter {
-    Parameter { name, kind: ParameterKind::Count { low, high }, default, about, source }
-}
-
 /// Source of the layers' sizes.
 const COMPOSED: &str = "DNNMark in gem5-resources, composed_model_config.dnnmark (`num_output`)";
 
-static PARAMETERS: [Parameter; 6] = [
-    count("batch", "4", "images, at scale 1; scales by the root", (1, 1 << 12), "CPElide, Table II (CNN: BS 4)"),
-    count("side", "128", "rows and columns of an image", (3, 1 << 10), "CPElide, Table II (CNN: 128x128x3)"),
-    count(
-        "inputs",
-        "3",
-        "channels of an image; scales by the root",
-        (1, 1 << 12),
-        "CPElide, Table II (CNN: 128x128x3)",
-    ),
-    count(
-        "channels",
-        "32",
-        "channels of the convolution, rounded down to a multiple of 4; scales by the root",
-        (1, 1 << 12),
-        COMPOSED,
-    ),
-    count(
-        "outputs",
-        "32",
-        "outputs of the last layer, rounded down to a multiple of 4; scales by the root",
-        (1, 1 << 14),
-        COMPOSED,
-    ),
-    count(
-        "splits",
-        "128",
-        "parts in which CTAs share the terms of the last layer; at most one for each 32 of them",
-        (1, 1 << 12),
-        "assumed: half as many CTAs as the four chiplets have compute units",
-    ),
-];
-
-/// The workload's entry in the table.
-pub(crate) static CNN: Benchmark = Benchmark {
-    name: "cnn",
-    about: "convolution, maxima of windows, fully connected layer: each reads once what the one before wrote",
-    source: "DNNMark (shidong-ai/DNNMark; gem5/gem5-resources, src/gpu/DNNMark); CPElide, Table II (CNN)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct Network {
-    convolution: Convolution,
-    /// `batch × channels × pooled side × pooled side`.
-    pooled: Array<f32>,
-    /// `outputs × features`.
-    weights: Array<f32>,
-    /// `splits × batch × outputs`: sums over each part of the terms.
-    parts: Array<f32>,
-    /// `batch × outputs`.
-    output: Array<f32>,
-    outputs: u32,
-    splits: u32,
-    seed: u64,
-}
-
-/// Rows and columns in the array of maxima for images with the given side length.
-fn pooled_side(side: u32) -> u32 {
-    (side - WINDOW) / STRIDE + 1
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let root = |request: &Request, name| request.scale.side_of(request.values.count(name));
-    let vectors = |request: &mut Request, name| {
-        let wanted = root(request, name);
-        let whole = (wanted / VECTOR * VECTOR).max(VECTOR);
-        request.fit(name, wanted, whole, "whole multiples of 4, rounded down, at least 4") as u32
-    };
-    let (channels, outputs) = (vectors(request, "channels"), vectors(request, "outputs"));
-    let (batch, inputs) = (root(request, "batch") as u32, root(request, "inputs") as u32);
-    let side = request.values.count("side") as u32;
-    let shape = ConvolutionShape { batch, groups: 1, inputs, outputs: channels, side, filter: FILTER, tile: None };
-    shape.check().map_err(|message| WorkloadError::Shape { workload: name, message })?;
-    let features = u64::from(channels) * u64::from(pooled_side(side)).pow(2);
-    check_indices(name, u64::from(outputs) * features, "weights")?;
-    let slabs = features.div_ceil(u64::from(TILE_32X32.depth));
-    let splits = request.fit_most("splits", request.values.count("splits"), slabs);
-    let results = u64::from(batch) * u64::from(outputs);
-    check_indices(name, splits * results, "sums")?;
-    let mut scaled = |name, elements| memory.array(name, elements, Scaling::Scales);
-    let [input, filters, convolved] = shape.elements();
-    Ok(Box::new(Network {
-        convolution: Convolution {
+program! {
+    /// convolution, maxima of windows, fully connected layer: each reads once what the one before wrote
+    pub(crate) static CNN = "cnn",
+        "DNNMark (shidong-ai/DNNMark; gem5/gem5-resources, src/gpu/DNNMark); CPElide, Table II (CNN)";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// images, at scale 1; scales by the root
+        batch: count(1..=1 << 12) = 4, "CPElide, Table II (CNN: BS 4)";
+        /// rows and columns of an image
+        side: count(3..=1 << 10) = 128, "CPElide, Table II (CNN: 128x128x3)";
+        /// channels of an image; scales by the root
+        inputs: count(1..=1 << 12) = 3, "CPElide, Table II (CNN: 128x128x3)";
+        /// channels of the convolution, rounded down to a multiple of 4; scales by the root
+        channels: count(1..=1 << 12) = 32, COMPOSED;
+        /// outputs of the last layer, rounded down to a multiple of 4; scales by the root
+        outputs: count(1..=1 << 14) = 32, COMPOSED;
+        /// parts in which CTAs share the terms of the last layer; at most one for each 32 of them
+        splits: count(1..=1 << 12) = 128, "assumed: half as many CTAs as the four chiplets have compute units";
+    }
+    lay_out(name, request, memory) {
+        let root = |request: &Request, name| request.scale.side_of(request.values.count(name));
+        let vectors = |request: &mut Request, name| {
+            let wanted = root(request, name);
+            let whole = (wanted / VECTOR * VECTOR).max(VECTOR);
+            request.fit(name, wanted, whole, "whole multiples of 4, rounded down, at least 4") as u32
+        };
+        let (channels, outputs) = (vectors(request, "channels"), vectors(request, "outputs"));
+        let (batch, inputs) = (root(request, "batch") as u32, root(request, "inputs") as u32);
+        let side = side as u32;
+        let shape = ConvolutionShape { batch, groups: 1, inputs, outputs: channels, side, filter: FILTER, tile: None };
+        shape.check().map_err(|message| WorkloadError::Shape { workload: name, message })?;
+        let features = u64::from(channels) * u64::from(pooled_side(side)).pow(2);
+        check_indices(name, u64::from(outputs) * features, "weights")?;
+        let slabs = features.div_ceil(u64::from(TILE_32X32.depth));
+        let splits = request.fit_most("splits", splits, slabs);
+        let results = u64::from(batch) * u64::from(outputs);
+        check_indices(name, splits * results, "sums")?;
+        let mut scaled = |name, elements| memory.array(name, elements, Scaling::Scales);
+        let [input, filters, convolved] = shape.elements();
+    }
+    struct Network {
+        convolution: Convolution = Convolution {
             shape,
             input: scaled("input", input),
             weights: scaled("filters", filters),
             output: scaled("convolved", convolved),
             after: Epilogue::Nothing,
         },
-        pooled: scaled("pooled", u64::from(batch) * features),
-        weights: scaled("weights", u64::from(outputs) * features),
-        parts: scaled("parts", splits * results),
-        output: scaled("output", results),
-        outputs,
-        splits: splits as u32,
-        seed: request.seed,
-    }))
+        /// `batch × channels × pooled side × pooled side`.
+        pooled: Array<f32> = scaled("pooled", u64::from(batch) * features),
+        /// `outputs × features`.
+        weights: Array<f32> = scaled("weights", u64::from(outputs) * features),
+        /// `splits × batch × outputs`: sums over each part of the terms.
+        parts: Array<f32> = scaled("parts", splits * results),
+        /// `batch × outputs`.
+        output: Array<f32> = scaled("output", results),
+        outputs, splits: u32,
+        seed: u64 = request.seed,
+    }
+}
+
+/// Rows and columns in the array of maxima for images with the given side length.
+fn pooled_side(side: u32) -> u32 {
+    (side - WINDOW) / STRIDE + 1
 }
 
 impl Network {

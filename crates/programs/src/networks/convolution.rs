@@ -9,14 +9,10 @@
 use super::gemm::{
     FactorSide, FetchedPiece, FetchedValues, TILE_48X64, TILE_64X64, TILE_64X128, TILE_128X128, TileShape,
 };
+use crate::prelude::*;
 use crate::reference::compare;
 use std::ops::Range;
-use tombolo_workload::bench::{Instance, Request, Workload, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind, SourcedDefault};
-use tombolo_workload::record::{Host, RecordError};
 use tombolo_workload::scale::Scale;
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 
 /// Shape of a convolution on square images with square filters.
 #[derive(Clone, Copy, Debug)]
@@ -356,120 +352,64 @@ impl Convolution {
     }
 }
 
-/// A workload with a single convolution, described by its shape.
-pub(crate) struct ConvolutionLayer {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) source: &'static str,
-    pub(super) filter: Filter,
-    pub(super) parameters: &'static [Parameter; 7],
+parameters! {
+    /// images, at scale 1; scales by the root
+    pub(super) const BATCH = batch: count(1..=1 << 12) = 1, "none: a layer states its own";
+    /// groups of channels that do not see each other
+    pub(super) const GROUPS = groups: one_of(1, 2) = 1, "none: a layer states its own";
+    /// input channels, a multiple of the groups; scales by the root
+    pub(super) const INPUTS = inputs: count(1..=1 << 12) = 1, "none: a layer states its own";
+    /// output channels, a multiple of the groups; scales by the root
+    pub(super) const OUTPUTS = outputs: count(1..=1 << 12) = 1, "none: a layer states its own";
+    /// rows and columns of an input image
+    pub(super) const SIDE = side: count(1..=1 << 10) = 1, "none: a layer states its own";
+    /// launches that share the images: mini-batches
+    pub(super) const LAUNCHES = launches: count(1..=1 << 12) = 1, "assumed: a layer of a mini-batch is one launch";
+    /// output channels × pixels of a CTA; auto: 128x128 or 64x128, by which leaves fewer channels empty
+    pub(super) const TILE = tile: choice("auto", "128x128", "64x128", "64x64", "48x64") = "auto",
+        "assumed: what cuDNN chooses is not published";
 }
 
-/// The parameters of a convolution.
-pub(super) const fn parameters(
-    batch: SourcedDefault,
-    groups: SourcedDefault,
-    inputs: SourcedDefault,
-    outputs: SourcedDefault,
-    side: SourcedDefault,
-) -> [Parameter; 7] {
-    const fn count(
-        name: &'static str,
-        about: &'static str,
-        (low, high): (u64, u64),
-        given: SourcedDefault,
-    ) -> Parameter {
-        Parameter { name, kind: ParameterKind::Count { low, high }, default: given.0, about, source: given.1 }
-    }
-    [
-        count("batch", "images, at scale 1; scales by the root", (1, 1 << 12), batch),
-        Parameter {
-            name: "groups",
-            kind: ParameterKind::Choice(&["1", "2"]),
-            default: groups.0,
-            about: "groups of channels that do not see each other",
-            source: groups.1,
+/// Lays out a workload with a single convolution. Its arithmetic grows with the footprint to the power of 3/2.
+pub(super) fn lay_out(
+    workload: &'static str,
+    request: &mut Request,
+    memory: &mut Memory,
+    filter: Filter,
+) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name) as u32;
+    let message = |message| WorkloadError::Shape { workload, message };
+    let whole = ConvolutionShape {
+        batch: count("batch"),
+        groups: if request.values.text("groups") == "1" { 1 } else { 2 },
+        inputs: count("inputs"),
+        outputs: count("outputs"),
+        side: count("side"),
+        filter,
+        tile: match request.values.text("tile") {
+            "128x128" => Some(TILE_128X128),
+            "64x128" => Some(TILE_64X128),
+            "64x64" => Some(TILE_64X64),
+            "48x64" => Some(TILE_48X64),
+            _ => None,
         },
-        count("inputs", "input channels, a multiple of the groups; scales by the root", (1, 1 << 12), inputs),
-        count("outputs", "output channels, a multiple of the groups; scales by the root", (1, 1 << 12), outputs),
-        count("side", "rows and columns of an input image", (1, 1 << 10), side),
-        count(
-            "launches",
-            "launches that share the images: mini-batches",
-            (1, 1 << 12),
-            ("1", "assumed: a layer of a mini-batch is one launch"),
-        ),
-        Parameter {
-            name: "tile",
-            kind: ParameterKind::Choice(&["auto", "128x128", "64x128", "64x64", "48x64"]),
-            default: "auto",
-            about: "output channels × pixels of a CTA; auto: 128x128 or 64x128, by which leaves fewer channels empty",
-            source: "assumed: what cuDNN chooses is not published",
-        },
-    ]
-}
-
-impl Workload for ConvolutionLayer {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn source(&self) -> &'static str {
-        self.source
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        self.parameters
-    }
-
-    /// Arithmetic grows with the footprint to the power of 3/2.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn data_independent(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name) as u32;
-        let message = |message| WorkloadError::Shape { workload: self.name, message };
-        let whole = ConvolutionShape {
-            batch: count("batch"),
-            groups: if request.values.text("groups") == "1" { 1 } else { 2 },
-            inputs: count("inputs"),
-            outputs: count("outputs"),
-            side: count("side"),
-            filter: self.filter,
-            tile: match request.values.text("tile") {
-                "128x128" => Some(TILE_128X128),
-                "64x128" => Some(TILE_64X128),
-                "64x64" => Some(TILE_64X64),
-                "48x64" => Some(TILE_48X64),
-                _ => None,
-            },
-        };
-        whole.check_parts().map_err(message)?;
-        let shape = whole.scaled(request.scale);
-        shape.check().map_err(message)?;
-        let launches = request.values.count("launches");
-        let each = u64::from(shape.batch).div_ceil(launches);
-        let shared = u64::from(shape.batch).div_ceil(each);
-        request.fit("launches", launches, shared, "equal mini-batches of the images, the last perhaps smaller");
-        let [input, weights, output] = shape.elements();
-        let convolution = Convolution {
-            shape,
-            input: memory.array("input", input, Scaling::Scales),
-            weights: memory.array("weights", weights, Scaling::Scales),
-            output: memory.array("output", output, Scaling::Scales),
-            after: Epilogue::Nothing,
-        };
-        Ok(Box::new(SingleConvolution { convolution, each: each as u32, seed: request.seed }))
-    }
+    };
+    whole.check_parts().map_err(message)?;
+    let shape = whole.scaled(request.scale);
+    shape.check().map_err(message)?;
+    let launches = request.values.count("launches");
+    let each = u64::from(shape.batch).div_ceil(launches);
+    let shared = u64::from(shape.batch).div_ceil(each);
+    request.fit("launches", launches, shared, "equal mini-batches of the images, the last perhaps smaller");
+    let [input, weights, output] = shape.elements();
+    let convolution = Convolution {
+        shape,
+        input: memory.array("input", input, Scaling::Scales),
+        weights: memory.array("weights", weights, Scaling::Scales),
+        output: memory.array("output", output, Scaling::Scales),
+        after: Epilogue::Nothing,
+    };
+    Ok(Box::new(SingleConvolution { convolution, each: each as u32, seed: request.seed }))
 }
 
 struct SingleConvolution {

@@ -5,7 +5,7 @@
 //! fetched before the current slab is multiplied, as in real kernels, to hide the latency. In the scratchpad, a slab is
 //! stored term by term, regardless of the layout in memory.
 
-use tombolo_workload::simt::{ComputeClass, Cta, Grid, Lanes, Shared, Warp};
+use crate::prelude::*;
 
 /// Shape of a tile.
 #[derive(Clone, Copy, Debug)]

@@ -10,45 +10,34 @@
 //!
 //! Both weight matrices for 256 units have 3 × 256² elements, 1.5 MiB together; for 512 units they have 6 MiB.
 
-use super::recurrent::{Forward, SequenceElement, Sizes, input_tile, parameters, sigmoid, with_input_tile};
+use super::recurrent::{BATCH, Forward, HIDDEN, INPUT_TILE, STEPS, SequenceElement, Sizes, input_tile, sigmoid};
+use crate::prelude::*;
 use crate::reference::compare;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::parameter::Parameter;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Lanes, Memory, Warp};
 
 /// Sums per unit: update gate, reset gate, candidate.
 const GATES: u32 = 3;
 
-static PARAMETERS: [Parameter; 4] = with_input_tile(parameters(
-    ("256", "CPElide, Table II (RNN-GRU): 256 hidden units; the larger input has 512"),
-    ("4", "CPElide, Table II (RNN-GRU): a batch of 4; the larger input has 16"),
-    ("2", "CPElide, Table II (RNN-GRU): 2 time steps; the larger input has 4"),
-));
-
-/// The workload's entry in the table.
-pub(crate) static GRU: Benchmark = Benchmark {
-    name: "gru",
-    about: "gated recurrent layer: weights and a step's sums read again in dependent kernels",
-    source: "DeepBench GRU (baidu-research/DeepBench; hal-uw/gem5-bmks-micro24, DeepBench); CPElide, Table II (RNN-GRU)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct GruLayer {
-    forward: Forward,
-    /// `batch × gates × hidden`: a step's sums over the previous state.
-    state_sums: Array<f32>,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let sizes = Sizes::of(name, request, GATES)?;
-    let forward = Forward::lay_out(sizes, GATES, request.seed, memory).with_input_tile(input_tile(&request.values));
-    let (forward, state_sums) = forward.with_states_apart(memory);
-    Ok(Box::new(GruLayer { forward, state_sums }))
+program! {
+    /// gated recurrent layer: weights and a step's sums read again in dependent kernels
+    pub(crate) static GRU = "gru",
+        "DeepBench GRU (baidu-research/DeepBench; hal-uw/gem5-bmks-micro24, DeepBench); CPElide, Table II (RNN-GRU)";
+    properties: nonlinear, data_independent;
+    parameters {
+        HIDDEN = 256, "CPElide, Table II (RNN-GRU): 256 hidden units; the larger input has 512";
+        BATCH = 4, "CPElide, Table II (RNN-GRU): a batch of 4; the larger input has 16";
+        STEPS = 2, "CPElide, Table II (RNN-GRU): 2 time steps; the larger input has 4";
+        INPUT_TILE;
+    }
+    lay_out(name, request, memory) {
+        let sizes = Sizes::of(name, request, GATES)?;
+        let forward = Forward::lay_out(memory, sizes, GATES, request.seed).with_input_tile(input_tile(&request.values));
+        let (forward, state_sums) = forward.with_states_apart(memory);
+    }
+    struct GruLayer {
+        forward: Forward,
+        /// `batch × gates × hidden`: a step's sums over the previous state.
+        state_sums: Array<f32>,
+    }
 }
 
 impl GruLayer {

@@ -9,44 +9,33 @@
 //! 64 inputs, as many outputs, as many cells, and four times as many gates: 7.3 MB. 25 steps and the weights take 720
 //! MB (687 MiB); HMG Table III states 710 MB.
 
-use super::recurrent::{Forward, SequenceElement, Sizes, input_tile, parameters, sigmoid, with_input_tile};
+use super::recurrent::{BATCH, Forward, HIDDEN, INPUT_TILE, STEPS, SequenceElement, Sizes, input_tile, sigmoid};
+use crate::prelude::*;
 use crate::reference::compare;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::parameter::Parameter;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Lanes, Memory, Warp};
 
 /// Sums per unit: input, forget, candidate and output gate.
 const GATES: u32 = 4;
 
-static PARAMETERS: [Parameter; 4] = with_input_tile(parameters(
-    ("4096", "DeepBench, LSTM of 4096 hidden units: the one whose weights fit HMG Table III's 710 MB"),
-    ("64", "DeepBench, LSTM of 4096 hidden units: the batch that comes nearest to 710 MB"),
-    ("25", "DeepBench, LSTM: 25 time steps"),
-));
-
-/// The entry of `lstm-layer2` in the table of workloads.
-pub(crate) static LSTM_LAYER2: Benchmark = Benchmark {
-    name: "lstm-layer2",
-    about: "LSTM layer: all weights read again in each of many dependent steps",
-    source: "DeepBench LSTM; Appleyard et al., 2016; HMG Table III (ML_lstm_layer2)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct LstmLayer {
-    forward: Forward,
-    /// Cells after each time step: `steps × batch × hidden`.
-    cells: Array<f32>,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let sizes = Sizes::of(name, request, GATES)?;
-    let forward = Forward::lay_out(sizes, GATES, request.seed, memory).with_input_tile(input_tile(&request.values));
-    Ok(Box::new(LstmLayer { forward, cells: sizes.sequence(memory, "cells") }))
+program! {
+    /// LSTM layer: all weights read again in each of many dependent steps
+    pub(crate) static LSTM_LAYER2 = "lstm-layer2",
+        "DeepBench LSTM; Appleyard et al., 2016; HMG Table III (ML_lstm_layer2)";
+    properties: nonlinear, data_independent;
+    parameters {
+        HIDDEN = 4096, "DeepBench, LSTM of 4096 hidden units: the one whose weights fit HMG Table III's 710 MB";
+        BATCH = 64, "DeepBench, LSTM of 4096 hidden units: the batch that comes nearest to 710 MB";
+        STEPS = 25, "DeepBench, LSTM: 25 time steps";
+        INPUT_TILE;
+    }
+    lay_out(name, request, memory) {
+        let sizes = Sizes::of(name, request, GATES)?;
+        let forward = Forward::lay_out(memory, sizes, GATES, request.seed).with_input_tile(input_tile(&request.values));
+    }
+    struct LstmLayer {
+        forward: Forward,
+        /// Cells after each time step: `steps × batch × hidden`.
+        cells: Array<f32> = sizes.sequence(memory, "cells"),
+    }
 }
 
 impl LstmLayer {

@@ -1,8 +1,7 @@
 //! The product of two matrices in device memory, as computed by the libraries under a recurrent layer.
 
 use super::gemm::{FactorSide, FetchedPiece, FetchedValues, TileShape};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Warp};
+use crate::prelude::*;
 
 /// A factor in device memory. A *line* is a row in the left factor and a column in the right factor.
 #[derive(Clone, Copy)]

@@ -7,11 +7,7 @@
 
 use super::gemm::{TILE_32X32, TILE_128X64, TileShape};
 use super::product::{Factor, Product};
-use tombolo_workload::bench::{Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind, ParameterValues, SourcedDefault};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA in an element-wise kernel. Source: assumed, the usual choice for an element per thread.
 const THREADS: u32 = 256;
@@ -20,58 +16,33 @@ const GAIN: f32 = 2.0;
 /// Hidden units are a multiple of this number at every scale: whole lines, like the benchmarked sizes.
 const UNITS: u64 = 32;
 
-/// Parameters for a recurrent layer.
-pub(super) const fn parameters(hidden: SourcedDefault, batch: SourcedDefault, steps: SourcedDefault) -> [Parameter; 3] {
-    [
-        Parameter {
-            name: "hidden",
-            kind: ParameterKind::Count { low: 32, high: 1 << 14 },
-            default: hidden.0,
-            about: "hidden units, and inputs; scales by the root, to a multiple of 32",
-            source: hidden.1,
-        },
-        Parameter {
-            name: "batch",
-            kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-            default: batch.0,
-            about: "samples; does not scale",
-            source: batch.1,
-        },
-        Parameter {
-            name: "steps",
-            kind: ParameterKind::Count { low: 2, high: 10_000 },
-            default: steps.0,
-            about: "time steps",
-            source: steps.1,
-        },
-    ]
+parameters! {
+    /// hidden units, and inputs; scales by the root, to a multiple of 32
+    pub(super) const HIDDEN = hidden: count(32..=1 << 14) = 1760, "DeepBench, vanilla RNN of 1760 hidden units";
+    /// samples; does not scale
+    pub(super) const BATCH = batch: count(1..=1 << 14) = 128, "DeepBench, vanilla RNN: the largest batch";
+    /// time steps
+    pub(super) const STEPS = steps: count(2..=10_000) = 6,
+        "HMG Table III: RNN_FW 40 MB, DGRAD 29 MB and WGRAD 38 MB leave six steps beside the weights";
 }
 
-/// Parameters for a layer whose input product has a tile of the user's choice.
-pub(super) const fn with_input_tile(parameters: [Parameter; 3]) -> [Parameter; 4] {
-    let [hidden, batch, steps] = parameters;
-    let tile = Parameter {
-        name: "input-tile",
-        kind: ParameterKind::Choice(&["128x64", "32x32"]),
-        default: "128x64",
-        about: "rows and columns per CTA in the product for the inputs of all time steps",
-        source: "assumed: a tile of cuBLAS for a product of this size",
-    };
-    [hidden, batch, steps, tile]
-}
+/// Parameter for the tile of the input product.
+pub(super) const INPUT_TILE: Parameter = Parameter::choice(
+    "input-tile",
+    &["128x64", "32x32"],
+    "128x64",
+    "rows and columns per CTA in the product for the inputs of all time steps",
+    "assumed: a tile of cuBLAS for a product of this size",
+);
 
 /// The tile that the user chose for the input product.
 pub(super) fn input_tile(values: &ParameterValues) -> TileShape {
-    if values.text("input-tile") == "32x32" { TILE_32X32 } else { TILE_128X64 }
+    if values.text(INPUT_TILE.name) == "32x32" { TILE_32X32 } else { TILE_128X64 }
 }
 
 /// The vanilla layer whose forward pass, data gradient and weight gradient are run in HMG. With six steps, the three
 /// footprints are 39.1, 27.3 and 39.1 MiB, compared to 40, 29 and 38 MB in Table III.
-pub(super) static VANILLA: [Parameter; 3] = parameters(
-    ("1760", "DeepBench, vanilla RNN of 1760 hidden units"),
-    ("128", "DeepBench, vanilla RNN: the largest batch"),
-    ("6", "HMG Table III: RNN_FW 40 MB, DGRAD 29 MB and WGRAD 38 MB leave six steps beside the weights"),
-);
+pub(super) static VANILLA: [Parameter; 3] = [HIDDEN, BATCH, STEPS];
 
 /// Sizes of a recurrent layer.
 #[derive(Clone, Copy, Debug)]
@@ -141,44 +112,30 @@ pub(super) fn sigmoid(sum: f32) -> f32 {
     1.0 / (1.0 + (-sum).exp())
 }
 
-/// The sums in a layer's forward pass, before the layer's activation.
-pub(super) struct Forward {
-    pub(super) sizes: Sizes,
-    /// Sums per unit: 1, 3 for a GRU, or 4 for an LSTM.
-    gates: u32,
-    /// `hidden inputs × gates × hidden`.
-    input_weights: Array<f32>,
-    /// `hidden inputs × gates × hidden`.
-    state_weights: Array<f32>,
-    /// `steps × batch × hidden`.
-    inputs: Array<f32>,
-    /// `steps × batch × gates × hidden`.
-    pub(super) sums: Array<f32>,
-    /// `steps × batch × hidden`. The state before the first step is zero, cuDNN's default for a missing state.
-    pub(super) outputs: Array<f32>,
-    /// `batch × gates × hidden`: result of a step's product with the previous step, if it is not added to `sums`.
-    state_sums: Option<Array<f32>>,
-    input_tile: TileShape,
-    seed: u64,
+arrays! {
+    /// The sums in a layer's forward pass, before the layer's activation.
+    pub(super) struct Forward(memory, sizes: Sizes, gates: u32, seed: u64) {
+        pub(super) sizes: Sizes,
+        /// Sums per unit: 1, 3 for a GRU, or 4 for an LSTM.
+        gates: u32,
+        /// `hidden inputs × gates × hidden`.
+        input_weights: Array<f32> = sizes.weights(memory, "input_weights", gates),
+        /// `hidden inputs × gates × hidden`.
+        state_weights: Array<f32> = sizes.weights(memory, "state_weights", gates),
+        /// `steps × batch × hidden`.
+        inputs: Array<f32> = sizes.sequence(memory, "inputs"),
+        /// `steps × batch × gates × hidden`.
+        pub(super) sums: Array<f32>[u64::from(sizes.step()) * u64::from(sizes.steps) * u64::from(gates), root],
+        /// `steps × batch × hidden`. The state before the first step is zero, cuDNN's default for a missing state.
+        pub(super) outputs: Array<f32> = sizes.sequence(memory, "outputs"),
+        /// `batch × gates × hidden`: result of a step's product with the previous step, if it is not added to `sums`.
+        state_sums: Option<Array<f32>> = None,
+        input_tile: TileShape = TILE_128X64,
+        seed: u64,
+    }
 }
 
 impl Forward {
-    pub(super) fn lay_out(sizes: Sizes, gates: u32, seed: u64, memory: &mut Memory) -> Forward {
-        let sums = u64::from(sizes.step()) * u64::from(sizes.steps) * u64::from(gates);
-        Forward {
-            sizes,
-            gates,
-            input_weights: sizes.weights(memory, "input_weights", gates),
-            state_weights: sizes.weights(memory, "state_weights", gates),
-            inputs: sizes.sequence(memory, "inputs"),
-            sums: memory.array("sums", sums, Scaling::Root),
-            outputs: sizes.sequence(memory, "outputs"),
-            state_sums: None,
-            input_tile: TILE_128X64,
-            seed,
-        }
-    }
-
     /// Returns the forward pass with the sums over the previous step in a separate array that every step overwrites,
     /// together with this array: `batch × gates × hidden`.
     pub(super) fn with_states_apart(self, memory: &mut Memory) -> (Forward, Array<f32>) {

@@ -6,90 +6,57 @@
 //! normalisation is folded into the weights, as for inference.
 
 use super::convolution::{Convolution, ConvolutionShape, Epilogue, Filter};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Memory, Scaling};
+use crate::prelude::*;
 
 /// The 1 × 1 filter. Source: He et al., 2016, Table 1.
 const POINT: Filter = Filter { side: 1, stride: 1, padding: 0 };
 /// The 3 × 3 filter. Source: He et al., 2016, Table 1; the padding keeps 56 × 56.
 const SQUARE: Filter = Filter { side: 3, stride: 1, padding: 1 };
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "batch",
-        kind: ParameterKind::Count { low: 1, high: 1 << 12 },
-        default: "428",
-        about: "images, at scale 1; scales by the root",
-        source: "HMG Table III: 3.20 GB (GiB) of one block's inputs, weights and outputs; the block is assumed",
-    },
-    Parameter {
-        name: "wide",
-        kind: ParameterKind::Count { low: 1, high: 1 << 12 },
-        default: "256",
-        about: "channels of the block's input and output; scales by the root",
-        source: "He et al., 2016, Table 1, conv2_x of the 50-layer network",
-    },
-    Parameter {
-        name: "narrow",
-        kind: ParameterKind::Count { low: 1, high: 1 << 12 },
-        default: "64",
-        about: "channels between the convolutions; scales by the root",
-        source: "He et al., 2016, Table 1, conv2_x of the 50-layer network",
-    },
-    Parameter {
-        name: "side",
-        kind: ParameterKind::Count { low: 1, high: 1 << 10 },
-        default: "56",
-        about: "rows and columns of an image",
-        source: "He et al., 2016, Table 1, conv2_x",
-    },
-];
-
-/// The workload's entry in the table.
-pub(crate) static RESNET: Benchmark = Benchmark {
-    name: "resnet",
-    about: "bottleneck block: three dependent convolutions and a shortcut",
-    source: "He et al., 2016, Table 1 (ResNet-50, conv2_x); HMG Table III (ML_resnet)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct BottleneckBlock {
-    layers: [(&'static str, Convolution); 3],
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |name| request.values.count(name) as u32;
-    let (wide, narrow, side) = (count("wide"), count("narrow"), count("side"));
-    let batch = count("batch");
-    let shape =
-        |inputs, outputs, filter| ConvolutionShape { batch, groups: 1, inputs, outputs, side, filter, tile: None };
-    let whole = [shape(wide, narrow, POINT), shape(narrow, narrow, SQUARE), shape(narrow, wide, POINT)];
-    let shapes = whole.map(|shape| shape.scaled(request.scale));
-    for shape in shapes {
-        shape.check().map_err(|message| WorkloadError::Shape { workload: name, message })?;
+program! {
+    /// bottleneck block: three dependent convolutions and a shortcut
+    pub(crate) static RESNET = "resnet", "He et al., 2016, Table 1 (ResNet-50, conv2_x); HMG Table III (ML_resnet)";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// images, at scale 1; scales by the root
+        batch: count(1..=1 << 12) = 428,
+            "HMG Table III: 3.20 GB (GiB) of one block's inputs, weights and outputs; the block is assumed";
+        /// channels of the block's input and output; scales by the root
+        wide: count(1..=1 << 12) = 256, "He et al., 2016, Table 1, conv2_x of the 50-layer network";
+        /// channels between the convolutions; scales by the root
+        narrow: count(1..=1 << 12) = 64, "He et al., 2016, Table 1, conv2_x of the 50-layer network";
+        /// rows and columns of an image
+        side: count(1..=1 << 10) = 56, "He et al., 2016, Table 1, conv2_x";
     }
-    let mut scaled = |name, elements| memory.array(name, elements, Scaling::Scales);
-    let input = scaled("input", shapes[0].elements()[0]);
-    let reduced = scaled("reduced", shapes[0].elements()[2]);
-    let filtered = scaled("filtered", shapes[1].elements()[2]);
-    let output = scaled("output", shapes[2].elements()[2]);
-    let mut layer = |name, shape: ConvolutionShape, weights, (input, output), after| {
-        let weights = memory.array(weights, shape.elements()[1], Scaling::Scales);
-        (name, Convolution { shape, input, weights, output, after })
-    };
-    let layers = [
-        layer("reduce", shapes[0], "reduce_weights", (input, reduced), Epilogue::Relu),
-        layer("filter", shapes[1], "filter_weights", (reduced, filtered), Epilogue::Relu),
-        layer("expand", shapes[2], "expand_weights", (filtered, output), Epilogue::ShortcutRelu(input)),
-    ];
-    Ok(Box::new(BottleneckBlock { layers, seed: request.seed }))
+    lay_out(name, request, memory) {
+        let (wide, narrow, side) = (wide as u32, narrow as u32, side as u32);
+        let batch = batch as u32;
+        let shape =
+            |inputs, outputs, filter| ConvolutionShape { batch, groups: 1, inputs, outputs, side, filter, tile: None };
+        let whole = [shape(wide, narrow, POINT), shape(narrow, narrow, SQUARE), shape(narrow, wide, POINT)];
+        let shapes = whole.map(|shape| shape.scaled(request.scale));
+        for shape in shapes {
+            shape.check().map_err(|message| WorkloadError::Shape { workload: name, message })?;
+        }
+        let mut scaled = |name, elements| memory.array(name, elements, Scaling::Scales);
+        let input = scaled("input", shapes[0].elements()[0]);
+        let reduced = scaled("reduced", shapes[0].elements()[2]);
+        let filtered = scaled("filtered", shapes[1].elements()[2]);
+        let output = scaled("output", shapes[2].elements()[2]);
+        let mut layer = |name, shape: ConvolutionShape, weights, (input, output), after| {
+            let weights = memory.array(weights, shape.elements()[1], Scaling::Scales);
+            (name, Convolution { shape, input, weights, output, after })
+        };
+        let layers = [
+            layer("reduce", shapes[0], "reduce_weights", (input, reduced), Epilogue::Relu),
+            layer("filter", shapes[1], "filter_weights", (reduced, filtered), Epilogue::Relu),
+            layer("expand", shapes[2], "expand_weights", (filtered, output), Epilogue::ShortcutRelu(input)),
+        ];
+    }
+    struct BottleneckBlock {
+        layers: [(&'static str, Convolution); 3],
+        seed: u64 = request.seed,
+    }
 }
 
 impl BottleneckBlock {

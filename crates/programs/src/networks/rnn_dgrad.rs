@@ -8,47 +8,30 @@
 use super::gemm::TILE_32X32;
 use super::product::{Factor, Product};
 use super::recurrent::{Sizes, VANILLA};
+use crate::prelude::*;
 use crate::reference::compare;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Memory};
 
-/// The workload's entry in the table.
-pub(crate) static RNN_DGRAD: Benchmark = Benchmark {
-    name: "rnn-dgrad",
-    about: "data gradient of a recurrent layer: back through time, weights shared by all CTAs",
-    source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_DGRAD)",
-    parameters: &VANILLA,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct DataGradient {
-    sizes: Sizes,
-    /// `hidden inputs × hidden`, in the forward pass's storage order.
-    state_weights: Array<f32>,
-    /// Outputs of the forward pass, `steps × batch × hidden`.
-    outputs: Array<f32>,
-    /// Gradient of the outputs from the layer above, `steps × batch × hidden`.
-    output_gradients: Array<f32>,
-    /// Gradient of the sums, `steps × batch × hidden`.
-    gradients: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let sizes = Sizes::of(name, request, 1)?;
-    Ok(Box::new(DataGradient {
-        sizes,
-        state_weights: sizes.weights(memory, "state_weights", 1),
-        outputs: sizes.sequence(memory, "outputs"),
-        output_gradients: sizes.sequence(memory, "output_gradients"),
-        gradients: sizes.sequence(memory, "gradients"),
-        seed: request.seed,
-    }))
+program! {
+    /// data gradient of a recurrent layer: back through time, weights shared by all CTAs
+    pub(crate) static RNN_DGRAD = "rnn-dgrad",
+        "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_DGRAD)";
+    properties: nonlinear, data_independent;
+    parameters: &VANILLA;
+    lay_out(name, request, memory) {
+        let sizes = Sizes::of(name, request, 1)?;
+    }
+    struct DataGradient {
+        sizes: Sizes,
+        /// `hidden inputs × hidden`, in the forward pass's storage order.
+        state_weights: Array<f32> = sizes.weights(memory, "state_weights", 1),
+        /// Outputs of the forward pass, `steps × batch × hidden`.
+        outputs: Array<f32> = sizes.sequence(memory, "outputs"),
+        /// Gradient of the outputs from the layer above, `steps × batch × hidden`.
+        output_gradients: Array<f32> = sizes.sequence(memory, "output_gradients"),
+        /// Gradient of the sums, `steps × batch × hidden`.
+        gradients: Array<f32> = sizes.sequence(memory, "gradients"),
+        seed: u64 = request.seed,
+    }
 }
 
 impl DataGradient {

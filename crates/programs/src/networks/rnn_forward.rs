@@ -4,30 +4,21 @@
 //! activation follows. Each step reads the whole of `U` and the previous step's output from the whole grid.
 
 use super::recurrent::{Forward, Sizes, VANILLA};
+use crate::prelude::*;
 use crate::reference::compare;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{ComputeClass, Memory};
 
-/// The workload's entry in the table.
-pub(crate) static RNN_FORWARD: Benchmark = Benchmark {
-    name: "rnn-forward",
-    about: "recurrent layer: weights shared by all CTAs, state exchanged between dependent kernels",
-    source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_FW)",
-    parameters: &VANILLA,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let sizes = Sizes::of(name, request, 1)?;
-    Ok(Box::new(ForwardLayer { forward: Forward::lay_out(sizes, 1, request.seed, memory) }))
-}
-
-struct ForwardLayer {
-    forward: Forward,
+program! {
+    /// recurrent layer: weights shared by all CTAs, state exchanged between dependent kernels
+    pub(crate) static RNN_FORWARD = "rnn-forward",
+        "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_FW)";
+    properties: nonlinear, data_independent;
+    parameters: &VANILLA;
+    lay_out(name, request, memory) {
+        let sizes = Sizes::of(name, request, 1)?;
+    }
+    struct ForwardLayer {
+        forward: Forward = Forward::lay_out(memory, sizes, 1, request.seed),
+    }
 }
 
 impl Instance for ForwardLayer {

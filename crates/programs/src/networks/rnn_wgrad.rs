@@ -8,50 +8,32 @@
 use super::gemm::TILE_128X64;
 use super::product::{Factor, Product};
 use super::recurrent::{Sizes, VANILLA};
+use crate::prelude::*;
 use crate::reference::compare;
-use tombolo_workload::bench::Benchmark;
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, Memory};
 
-/// The workload's entry in the table.
-pub(crate) static RNN_WGRAD: Benchmark = Benchmark {
-    name: "rnn-wgrad",
-    about: "weight gradients of a recurrent layer: two products over all time steps",
-    source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_WGRAD)",
-    parameters: &VANILLA,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct WeightGradients {
-    sizes: Sizes,
-    /// Inputs of the layer, `steps × batch × hidden`.
-    inputs: Array<f32>,
-    /// Outputs of the forward pass, `steps × batch × hidden`.
-    outputs: Array<f32>,
-    /// Gradient of the sums, `steps × batch × hidden`.
-    gradients: Array<f32>,
-    /// `hidden inputs × hidden`, in the forward pass's storage order.
-    input_weight_gradients: Array<f32>,
-    /// `hidden inputs × hidden`, in the forward pass's storage order.
-    state_weight_gradients: Array<f32>,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let sizes = Sizes::of(name, request, 1)?;
-    Ok(Box::new(WeightGradients {
-        sizes,
-        inputs: sizes.sequence(memory, "inputs"),
-        outputs: sizes.sequence(memory, "outputs"),
-        gradients: sizes.sequence(memory, "gradients"),
-        input_weight_gradients: sizes.weights(memory, "input_weight_gradients", 1),
-        state_weight_gradients: sizes.weights(memory, "state_weight_gradients", 1),
-        seed: request.seed,
-    }))
+program! {
+    /// weight gradients of a recurrent layer: two products over all time steps
+    pub(crate) static RNN_WGRAD = "rnn-wgrad",
+        "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_WGRAD)";
+    properties: nonlinear, data_independent;
+    parameters: &VANILLA;
+    lay_out(name, request, memory) {
+        let sizes = Sizes::of(name, request, 1)?;
+    }
+    struct WeightGradients {
+        sizes: Sizes,
+        /// Inputs of the layer, `steps × batch × hidden`.
+        inputs: Array<f32> = sizes.sequence(memory, "inputs"),
+        /// Outputs of the forward pass, `steps × batch × hidden`.
+        outputs: Array<f32> = sizes.sequence(memory, "outputs"),
+        /// Gradient of the sums, `steps × batch × hidden`.
+        gradients: Array<f32> = sizes.sequence(memory, "gradients"),
+        /// `hidden inputs × hidden`, in the forward pass's storage order.
+        input_weight_gradients: Array<f32> = sizes.weights(memory, "input_weight_gradients", 1),
+        /// `hidden inputs × hidden`, in the forward pass's storage order.
+        state_weight_gradients: Array<f32> = sizes.weights(memory, "state_weight_gradients", 1),
+        seed: u64 = request.seed,
+    }
 }
 
 impl WeightGradients {

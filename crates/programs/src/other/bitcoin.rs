@@ -7,12 +7,8 @@
 
 mod sha256;
 
+use crate::prelude::*;
 use sha256::{START, compress, hash_twice};
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
 /// Threads per CTA. Source: assumed, CUDA's maximum, so that an SM is filled by one of the few CTAs.
 const THREADS: u32 = 1024;
@@ -28,66 +24,36 @@ const COMPRESSION: u16 = 64 * 22 + 48 * 14;
 /// Instructions to compare a hash with the current best. Source: counted.
 const COMPARISON: u16 = 24;
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "headers",
-        kind: ParameterKind::Count { low: 1, high: 1 << 26 },
-        default: "53000000",
-        about: "block headers, at scale 1; scales",
-        source: "NUMA-GPU, Table 2: 5898 MB in headers of 80 bytes, hashes of 32 and nonces of 4",
-    },
-    Parameter {
-        name: "nonces",
-        kind: ParameterKind::Count { low: 1, high: 1 << 16 },
-        default: "4",
-        about: "nonces tried for each header",
-        source: "assumed: each costs the same arithmetic and no memory",
-    },
-    Parameter {
-        name: "ctas",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "60",
-        about: "CTAs, at scale 1; scales with the SMs",
-        source: "NUMA-GPU, Table 2",
-    },
-];
-
-/// The Bitcoin benchmark.
-pub(crate) static BITCOIN: Benchmark = Benchmark {
-    name: "bitcoin",
-    about: "search for small double SHA-256 hashes: long arithmetic on a stream of headers",
-    source: "Nakamoto, Bitcoin (2008), hashes by FIPS 180-4; NUMA-GPU, Table 2 (Other-Bitcoin-Crypto)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct NonceSearch {
-    /// Header words, `[word][header]`
-    headers: Array<u32>,
-    /// `[word][header]`: the smallest hash.
-    hashes: Array<u32>,
-    /// Nonce that gives the smallest hash.
-    found: Array<u32>,
-    count: i32,
-    nonces: u32,
-    ctas: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let headers = request.scale.of(request.values.count("headers"));
-    check_indices(name, headers * HEADER as u64, "words of headers")?;
-    Ok(Box::new(NonceSearch {
-        headers: memory.array("headers", headers * HEADER as u64, Scaling::Scales),
-        hashes: memory.array("hashes", headers * HASH as u64, Scaling::Scales),
-        found: memory.array("found", headers, Scaling::Scales),
-        count: headers as i32,
-        nonces: request.values.count("nonces") as u32,
-        ctas: request.scale.of(request.values.count("ctas")),
-        seed: request.seed,
-    }))
+program! {
+    /// search for small double SHA-256 hashes: long arithmetic on a stream of headers
+    pub(crate) static BITCOIN = "bitcoin",
+        "Nakamoto, Bitcoin (2008), hashes by FIPS 180-4; NUMA-GPU, Table 2 (Other-Bitcoin-Crypto)";
+    properties: data_independent;
+    parameters {
+        /// block headers, at scale 1; scales
+        headers: count(1..=1 << 26) = 53_000_000,
+            "NUMA-GPU, Table 2: 5898 MB in headers of 80 bytes, hashes of 32 and nonces of 4";
+        /// nonces tried for each header
+        nonces: count(1..=1 << 16) = 4, "assumed: each costs the same arithmetic and no memory";
+        /// CTAs, at scale 1; scales with the SMs
+        ctas: count(1..=1 << 14) = 60, "NUMA-GPU, Table 2";
+    }
+    lay_out(name, request, memory) {
+        let headers = request.scale.of(headers);
+        check_indices(name, headers * HEADER as u64, "words of headers")?;
+    }
+    struct NonceSearch {
+        /// Header words, `[word][header]`
+        headers: Array<u32>[headers * HEADER as u64],
+        /// `[word][header]`: the smallest hash.
+        hashes: Array<u32>[headers * HASH as u64],
+        /// Nonce that gives the smallest hash.
+        found: Array<u32>[headers],
+        count: i32 = headers as i32,
+        nonces: u32,
+        ctas: u64 = request.scale.of(ctas),
+        seed: u64 = request.seed,
+    }
 }
 
 /// True if `a` is the smaller hash, as a 256-bit number with its lowest byte first.

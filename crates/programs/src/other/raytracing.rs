@@ -9,13 +9,8 @@
 mod scene;
 
 use self::scene::{LEAF, SIDE, Triangle, Vector, along, cross, dot, hierarchy, minus, triangles, unit};
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_workload::bench::{
-    Benchmark, Instance, Request, WorkloadError, check_indices, compare, each_active, map_active,
-};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, MAX_LANES, Memory, Scaling, Warp};
 
 /// Side of the pixel square painted by a CTA. Source: NUMA-GPU, Table 2: 3072 CTAs for 1024 × 768 pixels.
 const TILE: u64 = 16;
@@ -34,85 +29,46 @@ const OFFSET: f32 = 1e-2;
 /// Marker for a ray without a triangle.
 const NONE: i32 = -1;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "triangles",
-        kind: ParameterKind::Count { low: 8, high: 1 << 26 },
-        default: "1310720",
-        about: "triangles of the scene, in leaves of four, at scale 1; scales",
-        source: "NUMA-GPU, Table 2: with the hierarchy over them, 87 MB",
-    },
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 16, high: 1 << 13 },
-        default: "1024",
-        about: "pixels of a row, at scale 1; scales by the root, to whole tiles of 16",
-        source: "NUMA-GPU, Table 2: 3072 CTAs of 256 threads",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 16, high: 1 << 13 },
-        default: "768",
-        about: "rows of pixels, at scale 1; scales by the root, to whole tiles of 16",
-        source: "as columns",
-    },
-    Parameter {
-        name: "bounces",
-        kind: ParameterKind::Count { low: 0, high: 8 },
-        default: "1",
-        about: "mirrored rays of a pixel, at most",
-        source: "assumed: one, so that there are incoherent rays",
-    },
-];
-
-/// The ray tracing benchmark. The work per ray grows with the tree's depth, the logarithm of the scene's triangle
-/// count.
-pub(crate) static RAYTRACING: Benchmark = Benchmark {
-    name: "raytracing",
-    about: "rays through a hierarchy of boxes: divergent gathers, warm near the root",
-    source: "Aila and Laine, HPG 2009 (traversal); NUMA-GPU, Table 2 (Other-Optix-Raytracing), its scene assumed",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct RenderedScene {
-    /// Twelve numbers per node: for each child, low and high along x and y; then low and high along z for both.
-    boxes: Array<f32>,
-    /// Two children per node.
-    children: Array<i32>,
-    /// Twelve numbers per triangle: its corners, each padded to four.
-    corners: Array<f32>,
-    /// Brightness per triangle, from 0 to 1.
-    colour: Array<f32>,
-    pixels: Array<f32>,
-    columns: i32,
-    rows: i32,
-    bounces: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (wanted, leaf) = (request.scale.of(request.values.count("triangles")), LEAF as u64);
-    let leaves = (wanted / leaf).max(2);
-    let rule = format!("whole leaves of {leaf}, at least two");
-    let triangles = request.fit("triangles", wanted, leaves * leaf, &rule);
-    let side = |key| request.fit_multiple(key, request.scale.side_of(request.values.count(key)), TILE);
-    let [columns, rows] = ["columns", "rows"].map(side);
-    check_indices(name, 12 * triangles, "numbers of triangles")?;
-    check_indices(name, columns * rows, "pixels")?;
-    Ok(Box::new(RenderedScene {
-        boxes: memory.array("boxes", 12 * (leaves - 1), Scaling::Scales),
-        children: memory.array("children", 2 * (leaves - 1), Scaling::Scales),
-        corners: memory.array("corners", 12 * triangles, Scaling::Scales),
-        colour: memory.array("colour", triangles, Scaling::Scales),
-        pixels: memory.array("pixels", columns * rows, Scaling::Scales),
-        columns: columns as i32,
-        rows: rows as i32,
-        bounces: request.values.count("bounces"),
-        seed: request.seed,
-    }))
+program! {
+    // The work per ray grows with the tree's depth, the logarithm of the scene's triangle count.
+    /// rays through a hierarchy of boxes: divergent gathers, warm near the root
+    pub(crate) static RAYTRACING = "raytracing",
+        "Aila and Laine, HPG 2009 (traversal); NUMA-GPU, Table 2 (Other-Optix-Raytracing), its scene assumed";
+    properties: nonlinear;
+    parameters {
+        /// triangles of the scene, in leaves of four, at scale 1; scales
+        triangles: count(8..=1 << 26) = 1_310_720, "NUMA-GPU, Table 2: with the hierarchy over them, 87 MB";
+        /// pixels of a row, at scale 1; scales by the root, to whole tiles of 16
+        columns: count(16..=1 << 13) = 1024, "NUMA-GPU, Table 2: 3072 CTAs of 256 threads";
+        /// rows of pixels, at scale 1; scales by the root, to whole tiles of 16
+        rows: count(16..=1 << 13) = 768, "as columns";
+        /// mirrored rays of a pixel, at most
+        bounces: count(0..=8) = 1, "assumed: one, so that there are incoherent rays";
+    }
+    lay_out(name, request, memory) {
+        let (wanted, leaf) = (request.scale.of(triangles), LEAF as u64);
+        let leaves = (wanted / leaf).max(2);
+        let rule = format!("whole leaves of {leaf}, at least two");
+        let triangles = request.fit("triangles", wanted, leaves * leaf, &rule);
+        let side = |key| request.fit_multiple(key, request.scale.side_of(request.values.count(key)), TILE);
+        let [columns, rows] = ["columns", "rows"].map(side);
+        check_indices(name, 12 * triangles, "numbers of triangles")?;
+        check_indices(name, columns * rows, "pixels")?;
+    }
+    struct RenderedScene {
+        /// Twelve numbers per node: for each child, low and high along x and y; then low and high along z for both.
+        boxes: Array<f32>[12 * (leaves - 1)],
+        /// Two children per node.
+        children: Array<i32>[2 * (leaves - 1)],
+        /// Twelve numbers per triangle: its corners, each padded to four.
+        corners: Array<f32>[12 * triangles],
+        /// Brightness per triangle, from 0 to 1.
+        colour: Array<f32>[triangles],
+        pixels: Array<f32>[columns * rows],
+        columns, rows: i32,
+        bounces: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 /// A ray from a point; hits beyond `far` do not count.

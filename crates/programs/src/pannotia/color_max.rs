@@ -8,68 +8,43 @@
 //! coincide. Pannotia skips rows with a single entry; if arcs count both ways, its default, a graph has no such row.
 
 use super::rows::{DIRECTED, FILE, GraphRows, NODES};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: Pannotia color, `block_size`.
 const THREADS: u32 = 256;
 /// Colour for an uncoloured node, and the largest value if no neighbour counts. Source: Pannotia color.
 const NONE: i32 = -1;
 
-static PARAMETERS: [Parameter; 4] = [
-    NODES,
-    FILE,
-    DIRECTED,
-    Parameter {
-        name: "rounds",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "31",
-        about: "rounds of two launches, at most; fewer where all nodes have a colour",
-        source: "Pannotia color in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 32, and the loop starts at 1",
-    },
-];
-
-/// The Pannotia colouring benchmark.
-pub(crate) static COLOR_MAX: Benchmark = Benchmark {
-    name: "color-max",
-    about: "colouring of a road network: two kernels a round, a flag read by the host between rounds",
-    source: "Pannotia color, max (pannotia/pannotia, graph_app/color; hal-uw/gem5-bmks-micro24, pannotia/color); CPElide, \
-             Table II (Color-max)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct Colouring {
-    rows: GraphRows,
-    /// Value per node.
-    value: Array<i32>,
-    /// Colour per node, from 1.
-    colour: Array<i32>,
-    /// Largest value among each node's uncoloured neighbours.
-    largest: Array<i32>,
-    /// Set if two neighbours have no colour.
-    stop: Array<i32>,
-    rounds: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let rows = GraphRows::lay_out(name, request, false, memory)?;
-    let mut of_nodes = |name| memory.array(name, u64::from(rows.nodes()), rows.scaling);
-    Ok(Box::new(Colouring {
-        value: of_nodes("value"),
-        colour: of_nodes("colour"),
-        largest: of_nodes("largest"),
-        stop: memory.array("stop", 1, Scaling::Fixed),
-        rows,
-        rounds: request.values.count("rounds"),
-        seed: request.seed,
-    }))
+program! {
+    /// colouring of a road network: two kernels a round, a flag read by the host between rounds
+    pub(crate) static COLOR_MAX = "color-max",
+        "Pannotia color, max (pannotia/pannotia, graph_app/color; hal-uw/gem5-bmks-micro24, pannotia/color); CPElide, \
+        Table II (Color-max)";
+    properties: nonlinear;
+    parameters {
+        NODES;
+        FILE;
+        DIRECTED;
+        /// rounds of two launches, at most; fewer where all nodes have a colour
+        rounds: count(1..=1 << 30) = 31,
+            "Pannotia color in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 32, and the loop starts at 1";
+    }
+    lay_out(name, request, memory) {
+        let rows = GraphRows::lay_out(name, request, false, memory)?;
+    }
+    struct Colouring {
+        /// Value per node.
+        value: Array<i32>[u64::from(rows.nodes()), rows.scaling],
+        /// Colour per node, from 1.
+        colour: Array<i32>[u64::from(rows.nodes()), rows.scaling],
+        /// Largest value among each node's uncoloured neighbours.
+        largest: Array<i32>[u64::from(rows.nodes()), rows.scaling],
+        /// Set if two neighbours have no colour.
+        stop: Array<i32>[1, fixed],
+        rows: GraphRows,
+        rounds: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 impl Colouring {

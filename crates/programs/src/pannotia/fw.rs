@@ -10,13 +10,8 @@
 //! The graph in Table II is a file with 512 nodes and 65,536 edges with weights up to 100, drawn at random. Here an
 //! equal number is drawn.
 
-use crate::reference::{equal, floyd_warshall_pass};
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
+use crate::reference::floyd_warshall_pass;
 
 /// Side of a CTA. Source: Pannotia fw in gem5's build, `threads(16, 16, 1)`.
 const SIDE: i32 = 16;
@@ -27,64 +22,34 @@ const LONGEST: u64 = 100;
 /// Instructions for a 64-bit index: extend two operands, multiply and add in parts. Source: assumed.
 const WIDE_INDEX: u16 = 4;
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "nodes",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "512",
-        about: "nodes, at scale 1; scales by the root, to a multiple of 16",
-        source: "CPElide, Table II (FW: 512_65536.gr)",
-    },
-    Parameter {
-        name: "edges",
-        kind: ParameterKind::Count { low: 0, high: 1 << 28 },
-        default: "65536",
-        about: "edges drawn at random, at scale 1; of those between the same nodes the last counts; scales",
-        source: "CPElide, Table II (FW: 512_65536.gr)",
-    },
-    Parameter {
-        name: "passes",
-        kind: ParameterKind::Count { low: 1, high: 1 << 14 },
-        default: "15",
-        about: "launches: paths go through nodes 1 to as many, fewer than there are nodes",
-        source: "Pannotia fw in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 16, and the loop starts at 1",
-    },
-];
-
-/// The Pannotia Floyd-Warshall benchmark.
-pub(crate) static FW: Benchmark = Benchmark {
-    name: "pannotia-fw",
-    about: "all shortest paths through the first nodes: a launch a node, lanes along columns, few edges",
-    source: "Pannotia fw (pannotia/pannotia, graph_app/fw; hal-uw/gem5-bmks-micro24, pannotia/fw); CPElide, Table II (FW)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct AllPairs {
-    /// Distance matrix, `nodes × nodes`: from the row's node to the column's.
-    distance: Array<i32>,
-    /// Last intermediate node inserted in the path, `nodes × nodes`.
-    through: Array<i32>,
-    nodes: i32,
-    edges: u64,
-    passes: i32,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let nodes = request.fit_multiple("nodes", request.scale.side_of(request.values.count("nodes")), SIDE as u64);
-    let passes = request.fit_most("passes", request.values.count("passes"), nodes - 1);
-    let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
-    Ok(Box::new(AllPairs {
-        distance: matrix("distance"),
-        through: matrix("through"),
-        nodes: nodes as i32,
-        edges: request.scale.of(request.values.count("edges")),
-        passes: passes as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// all shortest paths through the first nodes: a launch a node, lanes along columns, few edges
+    pub(crate) static FW = "pannotia-fw",
+        "Pannotia fw (pannotia/pannotia, graph_app/fw; hal-uw/gem5-bmks-micro24, pannotia/fw); CPElide, Table II (FW)";
+    properties: nonlinear;
+    parameters {
+        /// nodes, at scale 1; scales by the root, to a multiple of 16
+        nodes: count(1..=1 << 14) = 512, "CPElide, Table II (FW: 512_65536.gr)";
+        /// edges drawn at random, at scale 1; of those between the same nodes the last counts; scales
+        edges: count(0..=1 << 28) = 65_536, "CPElide, Table II (FW: 512_65536.gr)";
+        /// launches: paths go through nodes 1 to as many, fewer than there are nodes
+        passes: count(1..=1 << 14) = 15,
+            "Pannotia fw in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 16, and the loop starts at 1";
+    }
+    lay_out(_, request, memory) {
+        let nodes = request.fit_multiple("nodes", request.scale.side_of(nodes), SIDE as u64);
+        let passes = request.fit_most("passes", passes, nodes - 1);
+    }
+    struct AllPairs {
+        /// Distance matrix, `nodes × nodes`: from the row's node to the column's.
+        distance: Array<i32>[nodes * nodes],
+        /// Last intermediate node inserted in the path, `nodes × nodes`.
+        through: Array<i32>[nodes * nodes],
+        nodes: i32,
+        edges: u64 = request.scale.of(edges),
+        passes: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 impl AllPairs {

@@ -1,34 +1,24 @@
 //! The graph for Pannotia's programs, as compressed sparse rows in device memory.
 
 use crate::lonestar::network::{GRAPH, MOST_NODES, check_nodes, user_graph_path};
+use crate::prelude::*;
 use std::path::Path;
-use tombolo_workload::bench::require;
-use tombolo_workload::bench::{Request, WorkloadError, check_indices};
 use tombolo_workload::graph::{Graph, GraphOptions, islands_graph, read_graph};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::Host;
-use tombolo_workload::simt::{Array, Lanes, Memory, Scaling, Warp};
 
-/// Parameter for the node count in a generated graph.
-pub(super) const NODES: Parameter = Parameter {
-    name: "nodes",
-    kind: ParameterKind::Count { low: 1, high: MOST_NODES },
-    default: "69082",
-    about: "nodes of the generated network, at scale 1; scales",
-    source: "CPElide, Table II (AK.gr): Alaska's roads, TIGER/Line graphs of the 9th DIMACS challenge",
-};
+parameters! {
+    /// nodes of the generated network, at scale 1; scales
+    pub(super) const NODES = nodes: count(1..=MOST_NODES) = 69_082,
+        "CPElide, Table II (AK.gr): Alaska's roads, TIGER/Line graphs of the 9th DIMACS challenge";
+}
 
 /// Parameter for a user's graph file.
 pub(super) const FILE: Parameter = GRAPH;
 
-/// Parameter that makes arcs count one way.
-pub(super) const DIRECTED: Parameter = Parameter {
-    name: "directed",
-    kind: ParameterKind::Flag,
-    default: "no",
-    about: "no: an arc back is added for every arc, so that an edge of two arcs stands twice in both rows",
-    source: "Pannotia, graph_parser/parse.cpp (`parseCOO`) without `-d`, over files that have both arcs of an edge",
-};
+parameters! {
+    /// no: an arc back is added for every arc, so that an edge of two arcs stands twice in both rows
+    pub(super) const DIRECTED = directed: flag = "no",
+        "Pannotia, graph_parser/parse.cpp (`parseCOO`) without `-d`, over files that have both arcs of an edge";
+}
 
 /// A graph and its rows.
 pub(super) struct GraphRows {

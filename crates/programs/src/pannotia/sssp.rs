@@ -5,89 +5,53 @@
 //! distance changed. A node's row holds its arcs, so that distances run along arcs to the source.
 
 use super::rows::{DIRECTED, FILE, GraphRows, NODES};
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, require};
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: Pannotia sssp, `block_size`.
 const THREADS: u32 = 64;
 /// Distance for an unreached node. Source: Pannotia sssp, `BIG_NUM`.
 const FAR: i32 = 99_999_999;
 
-static PARAMETERS: [Parameter; 5] = [
-    NODES,
-    FILE,
-    DIRECTED,
-    Parameter {
-        name: "source",
-        kind: ParameterKind::Count { low: 0, high: 1 << 30 },
-        default: "0",
-        about: "node that distances are counted to",
-        source: "Pannotia sssp, `sourceVertex`",
-    },
-    Parameter {
-        name: "rounds",
-        kind: ParameterKind::Count { low: 1, high: 1 << 30 },
-        default: "194",
-        about: "rounds of three launches, at most; fewer where no distance changes",
-        source: "Pannotia sssp in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 192, passed in round 194",
-    },
-];
-
-/// The Pannotia shortest-path benchmark.
-pub(crate) static SSSP: Benchmark = Benchmark {
-    name: "pannotia-sssp",
-    about: "shortest paths by min-plus products over sparse rows: three kernels a round, a flag read by the host",
-    source: "Pannotia sssp, csr (pannotia/pannotia, graph_app/sssp; hal-uw/gem5-bmks-micro24, pannotia/sssp); CPElide, \
-             Table II (SSSP)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct SingleSourcePaths {
-    rows: GraphRows,
-    /// Weight per entry.
-    weight: Array<i32>,
-    /// Distances before and after a round.
-    distance: [Array<i32>; 2],
-    /// Set if a distance changed.
-    stop: Array<i32>,
-    source: i32,
-    rounds: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    Ok(Box::new(SingleSourcePaths::lay_out(name, request, memory)?))
-}
-
-impl SingleSourcePaths {
-    fn lay_out(
-        name: &'static str,
-        request: &mut Request,
-        memory: &mut Memory,
-    ) -> Result<SingleSourcePaths, WorkloadError> {
+program! {
+    /// shortest paths by min-plus products over sparse rows: three kernels a round, a flag read by the host
+    pub(crate) static SSSP = "pannotia-sssp",
+        "Pannotia sssp, csr (pannotia/pannotia, graph_app/sssp; hal-uw/gem5-bmks-micro24, pannotia/sssp); CPElide, \
+        Table II (SSSP)";
+    properties: nonlinear;
+    parameters {
+        NODES;
+        FILE;
+        DIRECTED;
+        /// node that distances are counted to
+        source: count(0..=1 << 30) = 0, "Pannotia sssp, `sourceVertex`";
+        /// rounds of three launches, at most; fewer where no distance changes
+        rounds: count(1..=1 << 30) = 194,
+            "Pannotia sssp in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 192, passed in round 194";
+    }
+    lay_out(name, request, memory) {
         let rows = GraphRows::lay_out(name, request, true, memory)?;
-        let source = request.values.count("source");
         require(name, source < u64::from(rows.nodes()), || {
             format!("source {source} is no node of the graph's {}", rows.nodes())
         })?;
         let heaviest = rows.graph.weight().iter().copied().max().unwrap_or(0);
         let room = (i32::MAX - FAR) as u32;
         require(name, heaviest <= room, || format!("an arc of weight {heaviest}: at most {room} are allowed"))?;
-        Ok(SingleSourcePaths {
-            weight: memory.array("weight", rows.column.len(), rows.scaling),
-            distance: ["before", "after"].map(|name| memory.array(name, u64::from(rows.nodes()), rows.scaling)),
-            stop: memory.array("stop", 1, Scaling::Fixed),
-            source: source as i32,
-            // Paths have fewer arcs than the graph has nodes.
-            rounds: request.values.count("rounds").min(u64::from(rows.nodes()) - 1),
-            rows,
-        })
     }
+    struct SingleSourcePaths {
+        /// Weight per entry.
+        weight: Array<i32>[rows.column.len(), rows.scaling],
+        /// Distances before and after a round.
+        distance: [Array<i32>; 2]["before", "after"; u64::from(rows.nodes()), rows.scaling],
+        /// Set if a distance changed.
+        stop: Array<i32>[1, fixed],
+        source: i32,
+        // Paths have fewer arcs than the graph has nodes.
+        rounds: u64 = rounds.min(u64::from(rows.nodes()) - 1),
+        rows: GraphRows,
+    }
+}
 
+impl SingleSourcePaths {
     /// Runs `body` with a node per thread.
     fn each_node(&self, cta: &mut Cta<'_>, body: impl Fn(&mut Warp<'_>, Lanes<i32>)) {
         cta.each_warp(|warp| {

@@ -7,11 +7,7 @@
 //!
 //! Rodinia's CTA covers its sixteen hidden units at once; wider layers are covered in groups with sixteen units.
 
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices, compare, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Input units per CTA, and hidden units per group. Source: Rodinia 3.1 backprop (`BLOCK_SIZE`, `WIDTH`).
 const SIDE: i32 = 16;
@@ -22,67 +18,39 @@ const MOMENTUM: f32 = 0.3;
 /// Training target for the output unit. Source: Rodinia 3.1 backprop (`load`).
 const TARGET: f32 = 0.1;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "inputs",
-        kind: ParameterKind::Count { low: 16, high: 1 << 26 },
-        default: "65536",
-        about: "input units, at scale 1; scales, to whole multiples of 16",
-        source: "Rodinia 3.1 backprop (`run`: 65536); the 4096 CTAs of NUMA-GPU, Table 2",
-    },
-    Parameter {
-        name: "hidden",
-        kind: ParameterKind::Count { low: 16, high: 4096 },
-        default: "304",
-        about: "hidden units, a multiple of 16",
-        source: "NUMA-GPU, Table 2: 160 MB at 65,536 inputs; Rodinia's 16 take 9 MB",
-    },
-];
-
-/// The backprop benchmark.
-pub(crate) static BACKPROP: Benchmark = Benchmark {
-    name: "backprop",
-    about: "training step of a perceptron: a weight matrix read, summed by tiles, and updated",
-    source: "Rodinia 3.1 backprop; NUMA-GPU, Table 2 (Rodinia-Backprop)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Perceptron {
-    /// Input values, `[unit]`; unit 0 is the bias.
-    input: Array<f32>,
-    /// Weights, `[input unit][hidden unit]`, both starting with the bias.
-    weights: Array<f32>,
-    /// Last change per weight.
-    changes: Array<f32>,
-    /// Partial sums, `[CTA][hidden unit - 1]`
-    sums: Array<f32>,
-    /// Error per hidden unit.
-    delta: Array<f32>,
-    inputs: i32,
-    hidden: i32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = SIDE as u64;
-    let hidden = request.values.count("hidden");
-    require(name, hidden.is_multiple_of(side), || format!("{hidden} hidden units: a multiple of {side} is needed"))?;
-    let inputs = request.fit_multiple("inputs", request.scale.of(request.values.count("inputs")), side);
-    let weights = (inputs + 1) * (hidden + 1);
-    check_indices(name, weights, "weights")?;
-    Ok(Box::new(Perceptron {
-        input: memory.array("input", inputs + 1, Scaling::Scales),
-        weights: memory.array("weights", weights, Scaling::Scales),
-        changes: memory.array("changes", weights, Scaling::Scales),
-        sums: memory.array("sums", inputs / side * hidden, Scaling::Scales),
-        delta: memory.array("delta", hidden + 1, Scaling::Fixed),
-        inputs: inputs as i32,
-        hidden: hidden as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// training step of a perceptron: a weight matrix read, summed by tiles, and updated
+    pub(crate) static BACKPROP = "backprop", "Rodinia 3.1 backprop; NUMA-GPU, Table 2 (Rodinia-Backprop)";
+    properties: data_independent;
+    parameters {
+        /// input units, at scale 1; scales, to whole multiples of 16
+        inputs: count(16..=1 << 26) = 65_536, "Rodinia 3.1 backprop (`run`: 65536); the 4096 CTAs of NUMA-GPU, Table 2";
+        /// hidden units, a multiple of 16
+        hidden: count(16..=4096) = 304, "NUMA-GPU, Table 2: 160 MB at 65,536 inputs; Rodinia's 16 take 9 MB";
+    }
+    lay_out(name, request, memory) {
+        let side = SIDE as u64;
+        require(name, hidden.is_multiple_of(side), || {
+            format!("{hidden} hidden units: a multiple of {side} is needed")
+        })?;
+        let inputs = request.fit_multiple("inputs", request.scale.of(inputs), side);
+        let weights = (inputs + 1) * (hidden + 1);
+        check_indices(name, weights, "weights")?;
+    }
+    struct Perceptron {
+        /// Input values, `[unit]`; unit 0 is the bias.
+        input: Array<f32>[inputs + 1],
+        /// Weights, `[input unit][hidden unit]`, both starting with the bias.
+        weights: Array<f32>[weights],
+        /// Last change per weight.
+        changes: Array<f32>[weights],
+        /// Partial sums, `[CTA][hidden unit - 1]`
+        sums: Array<f32>[inputs / side * hidden],
+        /// Error per hidden unit.
+        delta: Array<f32>[hidden + 1, fixed],
+        inputs, hidden: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Column and row for each lane's thread in a 16 × 16 CTA.

@@ -7,14 +7,9 @@
 //! A mark takes one byte, and CTAs that reach a node simultaneously store equal values: no result depends on their
 //! order. Marks on scattered nodes leave the rest of a word unchanged, and are stored at their home.
 
+use crate::prelude::*;
 use crate::reference::levels;
-use tombolo_workload::bench::{ADDRESS, Benchmark, require};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
 use tombolo_workload::graph::{Arc, Graph};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
 /// Threads per CTA. Source: Rodinia 3.1 bfs (`MAX_THREADS_PER_BLOCK`).
 const THREADS: u32 = 512;
@@ -26,49 +21,40 @@ const FAR: i32 = -1;
 /// Maximum number of nodes for which eight arcs each still have 32-bit indices.
 const MOST_NODES: u64 = 1 << 26;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "nodes",
-        kind: ParameterKind::Count { low: 1, high: MOST_NODES },
-        default: "131072",
-        about: "nodes of the random graph, of six arcs each on average, at scale 1; scales",
-        source: "CPElide, Table II: graph128k.txt; Rodinia's graph1MW_6.txt has 1,000,000",
-    },
-    Parameter {
-        name: "source",
-        kind: ParameterKind::Count { low: 0, high: MOST_NODES - 1 },
-        default: "0",
-        about: "node to start from",
-        source: "Rodinia 3.1 bfs (`source`)",
-    },
-];
-
-/// The Rodinia breadth-first search benchmark.
-pub(crate) static BFS: Benchmark = Benchmark {
-    name: "rodinia-bfs",
-    about: "breadth-first search of a random graph: two launches a level, masks, a flag that the host reads",
-    source: "Rodinia 3.1 bfs (yuhc/gpu-rodinia, cuda/bfs/bfs.cu); NUMA-GPU, Table 2 (Rodinia-BFS); CPElide, Table II",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: false,
-    lay_out,
-};
-
-struct BreadthFirstSearch {
-    graph: Graph,
-    source: u32,
-    /// First arc and arc count for each node, in turn: `[node][2]`.
-    nodes: Array<i32>,
-    /// End node per arc.
-    arcs: Array<i32>,
-    /// Set if a node is on the current front.
-    mask: Array<bool>,
-    /// Set if a node is on the next front.
-    updating: Array<bool>,
-    visited: Array<bool>,
-    /// Level for each node.
-    cost: Array<i32>,
-    over: Array<bool>,
+program! {
+    /// breadth-first search of a random graph: two launches a level, masks, a flag that the host reads
+    pub(crate) static BFS = "rodinia-bfs",
+        "Rodinia 3.1 bfs (yuhc/gpu-rodinia, cuda/bfs/bfs.cu); NUMA-GPU, Table 2 (Rodinia-BFS); CPElide, Table II";
+    properties: nonlinear;
+    parameters {
+        /// nodes of the random graph, of six arcs each on average, at scale 1; scales
+        nodes: count(1..=MOST_NODES) = 131_072,
+            "CPElide, Table II: graph128k.txt; Rodinia's graph1MW_6.txt has 1,000,000";
+        /// node to start from
+        source: count(0..=MOST_NODES - 1) = 0, "Rodinia 3.1 bfs (`source`)";
+    }
+    lay_out(name, request, memory) {
+        let nodes = request.scale.of(nodes);
+        check_indices(name, nodes * 2 * EDGES[1], "arcs")?;
+        require(name, source < nodes, || format!("source {source} is no node of the graph's {nodes}"))?;
+        let graph = graph(nodes as u32, request.seed);
+    }
+    struct BreadthFirstSearch {
+        source: u32,
+        /// First arc and arc count for each node, in turn: `[node][2]`.
+        nodes: Array<i32>[2 * nodes],
+        /// End node per arc.
+        arcs: Array<i32>[graph.target().len() as u64],
+        /// Set if a node is on the current front.
+        mask: Array<bool>[nodes],
+        /// Set if a node is on the next front.
+        updating: Array<bool>["updating-mask"; nodes],
+        visited: Array<bool>[nodes],
+        /// Level for each node.
+        cost: Array<i32>[nodes],
+        over: Array<bool>[1, fixed],
+        graph: Graph,
+    }
 }
 
 /// Builds a graph in which each node has edges to random nodes. Loops and parallel edges remain.
@@ -80,25 +66,6 @@ fn graph(nodes: u32, seed: u64) -> Graph {
     let arcs: Vec<Arc> =
         (0..nodes).flat_map(|node| (0..edges(node)).flat_map(move |edge| both(node, end(node, edge)))).collect();
     Graph::new(nodes, &arcs)
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (nodes, source) = (request.scale.of(request.values.count("nodes")), request.values.count("source"));
-    check_indices(name, nodes * 2 * EDGES[1], "arcs")?;
-    require(name, source < nodes, || format!("source {source} is no node of the graph's {nodes}"))?;
-    let graph = graph(nodes as u32, request.seed);
-    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-    Ok(Box::new(BreadthFirstSearch {
-        source: source as u32,
-        nodes: array("nodes", 2 * nodes),
-        arcs: array("arcs", graph.target().len() as u64),
-        mask: memory.array("mask", nodes, Scaling::Scales),
-        updating: memory.array("updating-mask", nodes, Scaling::Scales),
-        visited: memory.array("visited", nodes, Scaling::Scales),
-        cost: memory.array("cost", nodes, Scaling::Scales),
-        over: memory.array("over", 1, Scaling::Fixed),
-        graph,
-    }))
 }
 
 impl BreadthFirstSearch {

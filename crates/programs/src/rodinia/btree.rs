@@ -7,63 +7,60 @@
 //! Nodes are laid out level by level, with room for all keys and children. Keys were inserted in ascending order, so
 //! all nodes except the last on a level are half full.
 
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Answer for a query whose key is absent. Source: Rodinia 3.1 b+tree (`ans`).
 const NONE: i32 = -1;
 
-static PARAMETERS: [Parameter; 5] = [
-    Parameter {
-        name: "keys",
-        kind: ParameterKind::Count { low: 2, high: 1 << 24 },
-        default: "1000000",
-        about: "keys, from 0 on, inserted in ascending order, at scale 1; scales",
-        source: "CPElide, Table II: mil.txt, whose size is that of the numbers from 0 to 999,999",
-    },
-    Parameter {
-        name: "queries",
-        kind: ParameterKind::Count { low: 1, high: 1 << 24 },
-        default: "10000",
-        about: "single keys that are looked up, a CTA each, at scale 1; scales",
-        source: "Rodinia 3.1 b+tree, data/b+tree/command.txt: k 10000",
-    },
-    Parameter {
-        name: "ranges",
-        kind: ParameterKind::Count { low: 1, high: 1 << 24 },
-        default: "6000",
-        about: "ranges of keys that are looked up, a CTA each, at scale 1; scales",
-        source: "Rodinia 3.1 b+tree, data/b+tree/command.txt: j 6000 3000",
-    },
-    Parameter {
-        name: "span",
-        kind: ParameterKind::Count { low: 0, high: 1 << 24 },
-        default: "3000",
-        about: "keys from the first of a range to its last, at scale 1; scales",
-        source: "Rodinia 3.1 b+tree, data/b+tree/command.txt: j 6000 3000",
-    },
-    Parameter {
-        name: "order",
-        kind: ParameterKind::Count { low: 4, high: 1024 },
-        default: "256",
-        about: "children of a node, at most, and threads of a CTA",
-        source: "hal-uw/gem5-bmks-micro24, rodinia/b+tree/common.h (`DEFAULT_ORDER`)",
-    },
-];
-
-/// The B+ tree benchmark.
-pub(crate) static BTREE: Benchmark = Benchmark {
-    name: "btree",
-    about: "look-ups in a B+ tree, a CTA each: the upper levels shared by all, leaves by few",
-    source: "Rodinia 3.1 b+tree (JuliaParallel/rodinia, cuda/b+tree/b+tree.c and kernel/); CPElide, Table II",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: false,
-    lay_out,
-};
+program! {
+    /// look-ups in a B+ tree, a CTA each: the upper levels shared by all, leaves by few
+    pub(crate) static BTREE = "btree",
+        "Rodinia 3.1 b+tree (JuliaParallel/rodinia, cuda/b+tree/b+tree.c and kernel/); CPElide, Table II";
+    parameters {
+        /// keys, from 0 on, inserted in ascending order, at scale 1; scales
+        keys: count(2..=1 << 24) = 1_000_000,
+            "CPElide, Table II: mil.txt, whose size is that of the numbers from 0 to 999,999";
+        /// single keys that are looked up, a CTA each, at scale 1; scales
+        queries: count(1..=1 << 24) = 10_000, "Rodinia 3.1 b+tree, data/b+tree/command.txt: k 10000";
+        /// ranges of keys that are looked up, a CTA each, at scale 1; scales
+        ranges: count(1..=1 << 24) = 6000, "Rodinia 3.1 b+tree, data/b+tree/command.txt: j 6000 3000";
+        /// keys from the first of a range to its last, at scale 1; scales
+        span: count(0..=1 << 24) = 3000, "Rodinia 3.1 b+tree, data/b+tree/command.txt: j 6000 3000";
+        /// children of a node, at most, and threads of a CTA
+        order: count(4..=1024) = 256, "hal-uw/gem5-bmks-micro24, rodinia/b+tree/common.h (`DEFAULT_ORDER`)";
+    }
+    lay_out(name, request, memory) {
+        let [keys, queries, ranges, span] =
+            ["keys", "queries", "ranges", "span"].map(|name| request.scale.of(request.values.count(name)));
+        let span = if span == 0 { 0 } else { span };
+        require(name, span < keys, || format!("a range of {span} keys beyond its first does not fit in {keys} keys"))?;
+        check_indices(name, keys, "keys")?;
+        let layout = NodeLayout { order: order as i32 };
+        let (tree, height) = tree(keys as usize, layout.order as usize);
+        let words = tree.len() as u64 * layout.words() as u64;
+        check_indices(name, words, "words of nodes")?;
+    }
+    struct Lookups {
+        /// Node words, `[node][word]`, with the offsets from [`NodeLayout`].
+        nodes: Array<i32>[words],
+        records: Array<i32>[keys],
+        answers: Array<i32>[queries],
+        first_records: Array<i32>["first-records"; ranges],
+        lengths: Array<i32>[ranges],
+        single: Descent = Descent::new(["key", "current", "next"], queries, memory),
+        /// Descents to the first and the last key in a range.
+        range: [Descent; 2] = [
+            Descent::new(["start", "current-first", "next-first"], ranges, memory),
+            Descent::new(["end", "current-last", "next-last"], ranges, memory),
+        ],
+        tree: Vec<HostNode>,
+        /// Levels above the leaves.
+        height: u32,
+        layout: NodeLayout,
+        span: u64,
+        seed: u64 = request.seed,
+    }
+}
 
 /// Arrays for a descent to one key per query; each has an element per query.
 #[derive(Clone, Copy)]
@@ -168,54 +165,6 @@ fn tree(keys: usize, order: usize) -> (Vec<HostNode>, u32) {
         nodes.iter_mut().flat_map(|node| &mut node.items).for_each(|item| *item += start);
     }
     (built.into_iter().flatten().collect(), height)
-}
-
-struct Lookups {
-    /// Node words, `[node][word]`, with the offsets from [`NodeLayout`].
-    nodes: Array<i32>,
-    records: Array<i32>,
-    single: Descent,
-    answers: Array<i32>,
-    /// Descents to the first and the last key in a range.
-    range: [Descent; 2],
-    first_records: Array<i32>,
-    lengths: Array<i32>,
-    tree: Vec<HostNode>,
-    /// Levels above the leaves.
-    height: u32,
-    layout: NodeLayout,
-    span: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let [keys, queries, ranges, span] =
-        ["keys", "queries", "ranges", "span"].map(|name| request.scale.of(request.values.count(name)));
-    let span = if request.values.count("span") == 0 { 0 } else { span };
-    require(name, span < keys, || format!("a range of {span} keys beyond its first does not fit in {keys} keys"))?;
-    check_indices(name, keys, "keys")?;
-    let layout = NodeLayout { order: request.values.count("order") as i32 };
-    let (tree, height) = tree(keys as usize, layout.order as usize);
-    let words = tree.len() as u64 * layout.words() as u64;
-    check_indices(name, words, "words of nodes")?;
-    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-    Ok(Box::new(Lookups {
-        nodes: array("nodes", words),
-        records: array("records", keys),
-        answers: array("answers", queries),
-        first_records: array("first-records", ranges),
-        lengths: array("lengths", ranges),
-        single: Descent::new(["key", "current", "next"], queries, memory),
-        range: [
-            Descent::new(["start", "current-first", "next-first"], ranges, memory),
-            Descent::new(["end", "current-last", "next-last"], ranges, memory),
-        ],
-        tree,
-        height,
-        layout,
-        span,
-        seed: request.seed,
-    }))
 }
 
 impl Lookups {

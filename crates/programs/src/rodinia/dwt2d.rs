@@ -11,11 +11,7 @@
 //! Rodinia's `run` and CPElide's public scripts use the 5/3 transform (`-5`); the 9/7 transform is not implemented.
 //! Rodinia keeps an unused copy of each colour's samples: it is left out.
 
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Colours per pixel.
 const COLOURS: usize = 3;
@@ -39,72 +35,41 @@ const BANDS: u64 = 15;
 /// Scratchpad banks assumed for the padding between even and odd columns. Source: Rodinia 3.1 dwt2d (`SHM_BANKS`).
 const BANKS: i32 = 32;
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 2, high: 1 << 15 },
-        default: "4096",
-        about: "columns of the image, at scale 1; scales by the root",
-        source: "CPElide, Table II: rgb.bmp 4096x4096",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 2, high: 1 << 15 },
-        default: "4096",
-        about: "rows of the image, at scale 1; scales by the root",
-        source: "CPElide, Table II: rgb.bmp 4096x4096",
-    },
-    Parameter {
-        name: "levels",
-        kind: ParameterKind::Count { low: 1, high: 15 },
-        default: "3",
-        about: "levels, each of a quarter of the one before",
-        source: "Rodinia 3.1 dwt2d (`dwtLvls`; `run`: -f -5 -l 3)",
-    },
-];
-
-/// The dwt2d benchmark.
-pub(crate) static DWT2D: Benchmark = Benchmark {
-    name: "dwt2d",
-    about: "wavelet transform of an image: three levels a colour, windows that slide down it, bands far apart",
-    source: "Rodinia 3.1 dwt2d (hal-uw/gem5-bmks-micro24, rodinia/dwt2d/dwt_hip/fdwt53.cpp); CPElide, Table II",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct WaveletTransform {
-    /// Bytes for red, green and blue per pixel in turn, four bytes per word, padded to whole CTAs for `split`.
-    source: Array<u32>,
-    /// Samples per colour, `[row][column]`; later the low-low band for the next level.
-    samples: [Array<i32>; COLOURS],
-    /// Bands per colour in sequence, with the last level's bands first.
-    bands: [Array<i32>; COLOURS],
-    size: LevelSize,
-    levels: u32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let [columns, rows] = ["columns", "rows"].map(|name| request.scale.side_of(request.values.count(name)));
-    let levels = request.values.count("levels") as u32;
-    let fits = columns.min(rows) >= 1 << levels;
-    require(name, fits, || {
-        format!("{levels} levels of {columns} × {rows} pixels: the last needs two along each side")
-    })?;
-    let pixels = columns * rows;
-    let words = pixels.div_ceil(u64::from(PIXELS)) * u64::from(WORDS);
-    check_indices(name, pixels, "pixels")?;
-    let mut plane = |name| memory.array(name, pixels, Scaling::Scales);
-    Ok(Box::new(WaveletTransform {
-        samples: ["red", "green", "blue"].map(&mut plane),
-        bands: ["red-bands", "green-bands", "blue-bands"].map(&mut plane),
-        source: memory.array("source", words, Scaling::Scales),
-        size: LevelSize { columns: columns as i32, rows: rows as i32 },
-        levels,
-        seed: request.seed,
-    }))
+program! {
+    /// wavelet transform of an image: three levels a colour, windows that slide down it, bands far apart
+    pub(crate) static DWT2D = "dwt2d",
+        "Rodinia 3.1 dwt2d (hal-uw/gem5-bmks-micro24, rodinia/dwt2d/dwt_hip/fdwt53.cpp); CPElide, Table II";
+    properties: data_independent;
+    parameters {
+        /// columns of the image, at scale 1; scales by the root
+        columns: count(2..=1 << 15) = 4096, "CPElide, Table II: rgb.bmp 4096x4096";
+        /// rows of the image, at scale 1; scales by the root
+        rows: count(2..=1 << 15) = 4096, "CPElide, Table II: rgb.bmp 4096x4096";
+        /// levels, each of a quarter of the one before
+        levels: count(1..=15) = 3, "Rodinia 3.1 dwt2d (`dwtLvls`; `run`: -f -5 -l 3)";
+    }
+    lay_out(name, request, memory) {
+        let [columns, rows] = ["columns", "rows"].map(|name| request.scale.side_of(request.values.count(name)));
+        let levels = levels as u32;
+        let fits = columns.min(rows) >= 1 << levels;
+        require(name, fits, || {
+            format!("{levels} levels of {columns} × {rows} pixels: the last needs two along each side")
+        })?;
+        let pixels = columns * rows;
+        let words = pixels.div_ceil(u64::from(PIXELS)) * u64::from(WORDS);
+        check_indices(name, pixels, "pixels")?;
+    }
+    struct WaveletTransform {
+        /// Samples per colour, `[row][column]`; later the low-low band for the next level.
+        samples: [Array<i32>; COLOURS]["red", "green", "blue"; pixels],
+        /// Bands per colour in sequence, with the last level's bands first.
+        bands: [Array<i32>; COLOURS]["red-bands", "green-bands", "blue-bands"; pixels],
+        /// Bytes for red, green and blue per pixel in turn, four bytes per word, padded to whole CTAs for `split`.
+        source: Array<u32>[words],
+        size: LevelSize = LevelSize { columns: columns as i32, rows: rows as i32 },
+        levels: u32,
+        seed: u64 = request.seed,
+    }
 }
 
 /// New value for a sample at an odd position, from its neighbours: its distance from their mean.

@@ -6,12 +6,8 @@
 
 mod mesh;
 
+use crate::prelude::*;
 use mesh::{FACES, FAR, TetMesh, WING};
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
 /// Threads per CTA, with one element each. Source: Rodinia 3.1 cfd (`block_length`).
 const THREADS: u32 = 192;
@@ -26,88 +22,45 @@ const MACH: f32 = 1.2;
 /// Dissipation weight. Source: Rodinia 3.1 cfd (`smoothing_coefficient`).
 const SMOOTHING: f32 = 0.2;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "x",
-        kind: ParameterKind::Count { low: 1, high: 512 },
-        default: "16",
-        about: "cubes of six tetrahedra along x, at scale 1; scales by the root",
-        source: "Rodinia 3.1 cfd (fvcorr.domn.193K): with y and z 193,440 elements for its 193,474",
-    },
-    Parameter {
-        name: "y",
-        kind: ParameterKind::Count { low: 1, high: 512 },
-        default: "31",
-        about: "cubes along y, at scale 1; scales by the root",
-        source: "Rodinia 3.1 cfd, as x",
-    },
-    Parameter {
-        name: "z",
-        kind: ParameterKind::Count { low: 1, high: 512 },
-        default: "65",
-        about: "cubes along z; does not scale, because modules share planes of z",
-        source: "Rodinia 3.1 cfd, as x",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "2",
-        about: "steps in time",
-        source: "assumed: all alike; Rodinia 3.1 cfd runs 2000",
-    },
-];
-
-/// The euler3d benchmark.
-pub(crate) static EULER3D: Benchmark = Benchmark {
-    name: "euler3d",
-    about: "flow over a mesh of tetrahedra: gathers of the variables of neighbours",
-    source: "Rodinia 3.1 cfd (euler3d); NUMA-GPU, Table 2 (Rodinia-Euler3D)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Flow {
-    mesh: TetMesh,
-    /// Volume per element.
-    areas: Array<f32>,
-    /// Element beyond each face, `[face][element]`, or [`WING`] or [`FAR`].
-    neighbours: Array<i32>,
-    /// Inward normal, `[axis][face][element]`, with the face's area as length.
-    normals: Array<f32>,
-    /// Variables, `[variable][element]`, like the next two arrays.
-    variables: Array<f32>,
-    kept: Array<f32>,
-    fluxes: Array<f32>,
-    steps: Array<f32>,
-    /// Number of elements, including padding in the last CTA.
-    elements: i32,
-    iterations: u64,
-    seed: u64,
-}
-
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let count = |name| request.values.count(name);
-    let (x, y) = (request.scale.side_of(count("x")), request.scale.side_of(count("y")));
-    let cubes = x * y * count("z");
-    check_indices("euler3d", cubes * 6 * 12, "normals")?;
-    let mesh = TetMesh::new([x, y, count("z")].map(|side| side as i32), request.seed);
-    let elements = (cubes * 6).next_multiple_of(u64::from(THREADS));
-    let (faces, variables) = (FACES as u64, VARIABLES as u64);
-    Ok(Box::new(Flow {
-        mesh,
-        areas: memory.array("areas", elements, Scaling::Scales),
-        neighbours: memory.array("neighbours", faces * elements, Scaling::Scales),
-        normals: memory.array("normals", 3 * faces * elements, Scaling::Scales),
-        variables: memory.array("variables", variables * elements, Scaling::Scales),
-        kept: memory.array("kept", variables * elements, Scaling::Scales),
-        fluxes: memory.array("fluxes", variables * elements, Scaling::Scales),
-        steps: memory.array("steps", elements, Scaling::Scales),
-        elements: elements as i32,
-        iterations: count("iterations"),
-        seed: request.seed,
-    }))
+program! {
+    /// flow over a mesh of tetrahedra: gathers of the variables of neighbours
+    pub(crate) static EULER3D = "euler3d", "Rodinia 3.1 cfd (euler3d); NUMA-GPU, Table 2 (Rodinia-Euler3D)";
+    properties: data_independent;
+    parameters {
+        /// cubes of six tetrahedra along x, at scale 1; scales by the root
+        x: count(1..=512) = 16, "Rodinia 3.1 cfd (fvcorr.domn.193K): with y and z 193,440 elements for its 193,474";
+        /// cubes along y, at scale 1; scales by the root
+        y: count(1..=512) = 31, "Rodinia 3.1 cfd, as x";
+        /// cubes along z; does not scale, because modules share planes of z
+        z: count(1..=512) = 65, "Rodinia 3.1 cfd, as x";
+        /// steps in time
+        iterations: count(1..=100_000) = 2, "assumed: all alike; Rodinia 3.1 cfd runs 2000";
+    }
+    lay_out(_, request, memory) {
+        let (x, y) = (request.scale.side_of(x), request.scale.side_of(y));
+        let cubes = x * y * z;
+        check_indices("euler3d", cubes * 6 * 12, "normals")?;
+        let mesh = TetMesh::new([x, y, z].map(|side| side as i32), request.seed);
+        let elements = (cubes * 6).next_multiple_of(u64::from(THREADS));
+        let (faces, variables) = (FACES as u64, VARIABLES as u64);
+    }
+    struct Flow {
+        mesh: TetMesh,
+        /// Volume per element.
+        areas: Array<f32>[elements],
+        /// Element beyond each face, `[face][element]`, or [`WING`] or [`FAR`].
+        neighbours: Array<i32>[faces * elements],
+        /// Inward normal, `[axis][face][element]`, with the face's area as length.
+        normals: Array<f32>[3 * faces * elements],
+        /// Variables, `[variable][element]`, like the next two arrays.
+        variables: Array<f32>[variables * elements],
+        kept, fluxes: Array<f32>[variables * elements],
+        steps: Array<f32>[elements],
+        /// Number of elements, including padding in the last CTA.
+        elements: i32,
+        iterations: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 type FlowState = [f32; VARIABLES];

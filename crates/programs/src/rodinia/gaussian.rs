@@ -7,84 +7,42 @@
 //! A thread in Rodinia's second kernel handles one matrix element; here a CTA has a tile, and its threads walk through
 //! the tile's elements.
 
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+use crate::prelude::*;
 
 /// Threads per CTA in the first kernel. Source: Rodinia 3.1 gaussian (`MAXBLOCKSIZE`).
 const THREADS: u32 = 512;
 /// Threads along each CTA side in the second kernel. Source: assumed; Rodinia has 4 unless built with `RD_WG_SIZE`.
 const SIDE: i32 = 16;
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "size",
-        kind: ParameterKind::Count { low: 2, high: 46_340 },
-        default: "3216",
-        about: "unknowns, at scale 1; scales by the root",
-        source: "NUMA-GPU, Table 2: 78 MB in two matrices of 4-byte floats",
-    },
-    Parameter {
-        name: "tile",
-        kind: ParameterKind::Count { low: 4, high: 256 },
-        default: "64",
-        about: "rows and columns of the matrix that a CTA of the second kernel treats",
-        source: "NUMA-GPU, Table 2: 2599 CTAs, as good as 51 × 51 tiles; Rodinia's one element a thread gives 10,201",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 46_339 },
-        default: "4",
-        about: "unknowns that are eliminated, at most all but one",
-        source: "assumed: all steps do the same to a shrinking matrix under the same grid",
-    },
-];
-
-/// The gaussian benchmark.
-pub(crate) static GAUSSIAN: Benchmark = Benchmark {
-    name: "gaussian",
-    about: "elimination in a dense system: one row broadcast to all others, accesses a row apart",
-    source: "Rodinia 3.1 gaussian; NUMA-GPU, Table 2 (Rodinia-Gaussian)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct System {
-    /// Coefficient matrix in row-major order.
-    matrix: Array<f32>,
-    /// Multiples of the pivot's row subtracted from each row.
-    multipliers: Array<f32>,
-    right: Array<f32>,
-    size: i32,
-    tile: i32,
-    steps: i32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let size = request.scale.side_of(request.values.count("size"));
-    check_indices(name, size * size, "elements")?;
-    let steps = request.fit(
-        "steps",
-        request.values.count("steps"),
-        request.values.count("steps").min(size - 1),
-        "all but one of the unknowns, at most",
-    );
-    Ok(Box::new(System {
-        matrix: memory.array("matrix", size * size, Scaling::Scales),
-        multipliers: memory.array("multipliers", size * size, Scaling::Scales),
+program! {
+    /// elimination in a dense system: one row broadcast to all others, accesses a row apart
+    pub(crate) static GAUSSIAN = "gaussian", "Rodinia 3.1 gaussian; NUMA-GPU, Table 2 (Rodinia-Gaussian)";
+    properties: data_independent;
+    parameters {
+        /// unknowns, at scale 1; scales by the root
+        size: count(2..=46_340) = 3216, "NUMA-GPU, Table 2: 78 MB in two matrices of 4-byte floats";
+        /// rows and columns of the matrix that a CTA of the second kernel treats
+        tile: count(4..=256) = 64,
+            "NUMA-GPU, Table 2: 2599 CTAs, as good as 51 × 51 tiles; Rodinia's one element a thread gives 10,201";
+        /// unknowns that are eliminated, at most all but one
+        steps: count(1..=46_339) = 4, "assumed: all steps do the same to a shrinking matrix under the same grid";
+    }
+    lay_out(name, request, memory) {
+        let size = request.scale.side_of(size);
+        check_indices(name, size * size, "elements")?;
+        let steps = request.fit("steps", steps, steps.min(size - 1), "all but one of the unknowns, at most");
+    }
+    struct System {
+        /// Coefficient matrix in row-major order.
+        matrix: Array<f32>[size * size],
+        /// Multiples of the pivot's row subtracted from each row.
+        multipliers: Array<f32>[size * size],
         // The vector would follow the root of the scale. It keeps its full length instead, and only its first part is
         // in use.
-        right: memory.array("right", request.values.count("size").max(size), Scaling::Fixed),
-        size: size as i32,
-        tile: request.values.count("tile") as i32,
-        steps: steps as i32,
-        seed: request.seed,
-    }))
+        right: Array<f32>[request.values.count("size").max(size), fixed],
+        size, tile, steps: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 impl System {

@@ -3,11 +3,7 @@
 //! A CTA loads a grid tile, advances it in the scratchpad by as many steps as the pyramid is high, and writes the cells
 //! that remain valid: one row and column fewer on each side for each step.
 
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices, compare, require};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Sides of a CTA's tile, in cells and in threads. Source: Rodinia 3.1 hotspot has 16 unless built with `RD_WG_SIZE`;
 /// 32 reconciles the 7396 CTAs (86 × 86 tiles) in NUMA-GPU, Table 2 with its 64 MB.
@@ -32,72 +28,31 @@ const CONDUCTIVITY: f32 = 100.0;
 /// Fitting factor for the capacity. Source: Rodinia 3.1 hotspot (`FACTOR_CHIP`).
 const FACTOR: f32 = 0.5;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 2, high: 1 << 15 },
-        default: "2384",
-        about: "columns of the grid, at scale 1; scales",
-        source: "NUMA-GPU, Table 2: 64 MB in three arrays of 4-byte floats",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 2, high: 1 << 15 },
-        default: "2384",
-        about: "rows of the grid; does not scale, because modules share rows",
-        source: "NUMA-GPU, Table 2, as columns: Rodinia's grids are square",
-    },
-    Parameter {
-        name: "pyramid",
-        kind: ParameterKind::Count { low: 1, high: 15 },
-        default: "2",
-        about: "steps a launch",
-        source: "Rodinia 3.1 hotspot (`run`: 512 2 2)",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "8",
-        about: "steps",
-        source: "assumed: four launches, all alike; Rodinia 3.1 hotspot runs 2",
-    },
-];
-
-/// The hotspot benchmark.
-pub(crate) static HOTSPOT: Benchmark = Benchmark {
-    name: "hotspot",
-    about: "heat flow in a chip: a five-point stencil, some steps a launch in the scratchpad",
-    source: "Rodinia 3.1 hotspot; NUMA-GPU, Table 2 (Rodinia-Hotspot)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Chip {
-    power: Array<f32>,
-    temperatures: [Array<f32>; 2],
-    columns: i32,
-    rows: i32,
-    pyramid: i32,
-    steps: i32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
-    check_indices(name, columns * rows, "cells")?;
-    require(name, columns > 1, || "a grid of one column has no neighbours".to_owned())?;
-    let mut array = |name| memory.array(name, columns * rows, Scaling::Scales);
-    Ok(Box::new(Chip {
-        power: array("power"),
-        temperatures: [array("temperature0"), array("temperature1")],
-        columns: columns as i32,
-        rows: rows as i32,
-        pyramid: request.values.count("pyramid") as i32,
-        steps: request.values.count("steps") as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// heat flow in a chip: a five-point stencil, some steps a launch in the scratchpad
+    pub(crate) static HOTSPOT = "hotspot", "Rodinia 3.1 hotspot; NUMA-GPU, Table 2 (Rodinia-Hotspot)";
+    properties: data_independent;
+    parameters {
+        /// columns of the grid, at scale 1; scales
+        columns: count(2..=1 << 15) = 2384, "NUMA-GPU, Table 2: 64 MB in three arrays of 4-byte floats";
+        /// rows of the grid; does not scale, because modules share rows
+        rows: count(2..=1 << 15) = 2384, "NUMA-GPU, Table 2, as columns: Rodinia's grids are square";
+        /// steps a launch
+        pyramid: count(1..=15) = 2, "Rodinia 3.1 hotspot (`run`: 512 2 2)";
+        /// steps
+        steps: count(1..=100_000) = 8, "assumed: four launches, all alike; Rodinia 3.1 hotspot runs 2";
+    }
+    lay_out(name, request, memory) {
+        let columns = request.scale.of(columns);
+        check_indices(name, columns * rows, "cells")?;
+        require(name, columns > 1, || "a grid of one column has no neighbours".to_owned())?;
+    }
+    struct Chip {
+        power: Array<f32>[columns * rows],
+        temperatures: [Array<f32>; 2]["temperature0", "temperature1"; columns * rows],
+        columns, rows, pyramid, steps: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Coupling between a cell and its neighbours: inverse resistances, and the step over the capacity.

@@ -3,11 +3,7 @@
 //! A thread handles one column in the stack and walks through its layers. It keeps the temperatures above and below in
 //! registers, and loads its four neighbours' temperatures, layer by layer. Steps alternate between two arrays.
 
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA along columns. Source: Rodinia 3.1 hotspot3D, opt1.cu (`block_dim`).
 const WIDE: i32 = 64;
@@ -33,74 +29,36 @@ const CONDUCTIVITY: f32 = 100.0;
 /// Fitting factor for the capacity. Source: Rodinia 3.1 hotspot3D (`FACTOR_CHIP`).
 const FACTOR: f32 = 0.5;
 
-static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 1, high: 1 << 15 },
-        default: "512",
-        about: "columns of a layer, at scale 1; scales",
-        source: "CPElide, Table II: 512 8 20",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 1, high: 1024 },
-        default: "512",
-        about: "rows of a layer, whose number is the grain of the stack; does not scale, because modules share rows",
-        source: "CPElide, Table II, as columns: layers are square; with more rows, a step would be too long",
-    },
-    Parameter {
-        name: "layers",
-        kind: ParameterKind::Count { low: 2, high: 1024 },
-        default: "8",
-        about: "layers",
-        source: "CPElide, Table II: 512 8 20",
-    },
-    Parameter {
-        name: "steps",
-        kind: ParameterKind::Count { low: 1, high: 100_000 },
-        default: "20",
-        about: "steps, each a launch",
-        source: "CPElide, Table II: 512 8 20; hal-uw/gem5-bmks-micro24, rodinia/all_cmd runs 100",
-    },
-];
-
-/// The hotspot3D benchmark.
-pub(crate) static HOTSPOT3D: Benchmark = Benchmark {
-    name: "hotspot3d",
-    about: "heat flow in a stack of chips: a seven-point stencil, a launch a step, two arrays in turn",
-    source: "Rodinia 3.1 hotspot3D (yuhc/gpu-rodinia, cuda/hotspot3D/opt1.cu); CPElide, Table II",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct Stack {
-    /// Power per cell, `[layer][row][column]`, like the other arrays.
-    power: Array<f32>,
-    temperatures: [Array<f32>; 2],
-    columns: i32,
-    rows: i32,
-    layers: i32,
-    steps: i32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let [rows, layers, steps] = ["rows", "layers", "steps"].map(|name| request.values.count(name));
-    let columns = request.scale.of(request.values.count("columns"));
-    let cells = columns * rows * layers;
-    check_indices(name, cells, "cells")?;
-    let mut array = |name| memory.array(name, cells, Scaling::Scales);
-    Ok(Box::new(Stack {
-        power: array("power"),
-        temperatures: [array("temperature0"), array("temperature1")],
-        columns: columns as i32,
-        rows: rows as i32,
-        layers: layers as i32,
-        steps: steps as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// heat flow in a stack of chips: a seven-point stencil, a launch a step, two arrays in turn
+    pub(crate) static HOTSPOT3D = "hotspot3d",
+        "Rodinia 3.1 hotspot3D (yuhc/gpu-rodinia, cuda/hotspot3D/opt1.cu); CPElide, Table II";
+    properties: data_independent;
+    parameters {
+        /// columns of a layer, at scale 1; scales
+        columns: count(1..=1 << 15) = 512, "CPElide, Table II: 512 8 20";
+        /// rows of a layer, whose number is the grain of the stack; does not scale, because modules share rows
+        rows: count(1..=1024) = 512,
+            "CPElide, Table II, as columns: layers are square; with more rows, a step would be too long";
+        /// layers
+        layers: count(2..=1024) = 8, "CPElide, Table II: 512 8 20";
+        /// steps, each a launch
+        steps: count(1..=100_000) = 20,
+            "CPElide, Table II: 512 8 20; hal-uw/gem5-bmks-micro24, rodinia/all_cmd runs 100";
+    }
+    lay_out(name, request, memory) {
+        let [rows, layers, steps] = ["rows", "layers", "steps"].map(|name| request.values.count(name));
+        let columns = request.scale.of(columns);
+        let cells = columns * rows * layers;
+        check_indices(name, cells, "cells")?;
+    }
+    struct Stack {
+        /// Power per cell, `[layer][row][column]`, like the other arrays.
+        power: Array<f32>[cells],
+        temperatures: [Array<f32>; 2]["temperature0", "temperature1"; cells],
+        columns, rows, layers, steps: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Stencil weights: factors for the neighbours' temperatures, and for the cell's own.

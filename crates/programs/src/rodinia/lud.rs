@@ -4,14 +4,9 @@
 //! `perimeter` finishes the tiles to the right and below, with a CTA per pair. `internal` subtracts their products from
 //! all other tiles, a CTA per tile. The last step only factors the diagonal tile: 3 (n / 16 - 1) + 1 launches.
 
+use crate::prelude::*;
 use crate::reference::compare;
 use std::ops::Range;
-use tombolo_workload::bench::{ADDRESS, Benchmark};
-use tombolo_workload::bench::{Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
 /// Sides of a tile. Source: Rodinia 3.1 lud (`BLOCK_SIZE`).
 const SIDE: i32 = 16;
@@ -20,53 +15,30 @@ const TILE: u32 = 4 * (SIDE * SIDE) as u32;
 /// Instructions for a single-precision division. Source: assumed, like in gaussian: a reciprocal and its corrections.
 const DIVISION: u16 = 8;
 
-static PARAMETERS: [Parameter; 2] = [
-    Parameter {
-        name: "size",
-        kind: ParameterKind::Count { low: 16, high: 1 << 15 },
-        default: "512",
-        about: "rows and columns of the matrix of 4-byte floats, at scale 1; scales by the root, to whole tiles of 16",
-        source: "CPElide, Table II: 512.dat",
-    },
-    Parameter {
-        name: "loads",
-        kind: ParameterKind::Choice(&["overlapped", "serial"]),
-        default: "overlapped",
-        about: "loads of a tile's rows: all in flight, or each written to the scratchpad before the next",
-        source: "assumed: an unrolled loop; the published binary (hal-uw/gem5-bmks-micro24, lud_hip) waits after each load",
-    },
-];
-
-/// The lud benchmark.
-pub(crate) static LUD: Benchmark = Benchmark {
-    name: "lud",
-    about: "LU factors of a dense matrix in place: three launches a step, over what is left of one array",
-    source: "Rodinia 3.1 lud (yuhc/gpu-rodinia, cuda/lud/cuda/lud_kernel.cu); CPElide, Table II",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct Matrix {
-    /// Matrix elements, `[row][column]`
-    elements: Array<f32>,
-    /// Rows and columns, whole tiles.
-    size: i32,
-    /// True if a warp waits for each row of a tile before it loads the next.
-    serial_loads: bool,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let size = request.fit_multiple("size", request.scale.side_of(request.values.count("size")), SIDE as u64);
-    check_indices(name, size * size, "elements")?;
-    Ok(Box::new(Matrix {
-        elements: memory.array("matrix", size * size, Scaling::Scales),
-        size: size as i32,
-        serial_loads: request.values.text("loads") == "serial",
-        seed: request.seed,
-    }))
+program! {
+    /// LU factors of a dense matrix in place: three launches a step, over what is left of one array
+    pub(crate) static LUD = "lud", "Rodinia 3.1 lud (yuhc/gpu-rodinia, cuda/lud/cuda/lud_kernel.cu); CPElide, Table II";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// rows and columns of the matrix of 4-byte floats, at scale 1; scales by the root, to whole tiles of 16
+        size: count(16..=1 << 15) = 512, "CPElide, Table II: 512.dat";
+        /// loads of a tile's rows: all in flight, or each written to the scratchpad before the next
+        loads: choice("overlapped", "serial") = "overlapped",
+            "assumed: an unrolled loop; the published binary (hal-uw/gem5-bmks-micro24, lud_hip) waits after each load";
+    }
+    lay_out(name, request, memory) {
+        let size = request.fit_multiple("size", request.scale.side_of(size), SIDE as u64);
+        check_indices(name, size * size, "elements")?;
+    }
+    struct Matrix {
+        /// Matrix elements, `[row][column]`
+        elements: Array<f32>["matrix"; size * size],
+        /// Rows and columns, whole tiles.
+        size: i32,
+        /// True if a warp waits for each row of a tile before it loads the next.
+        serial_loads: bool = loads == "serial",
+        seed: u64 = request.seed,
+    }
 }
 
 /// Position of an element in a tile.

@@ -3,78 +3,37 @@
 //! Launch `i` computes the tiles on anti-diagonal `i`. Within a tile, one thread per column walks the tile's own
 //! anti-diagonals through the scratchpad.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Lowest and highest similarity score. Source: BLOSUM62, the matrix in Rodinia's nw; the scores themselves are random,
 /// because no address depends on them.
 const SCORES: (i32, i32) = (-4, 11);
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "length",
-        kind: ParameterKind::Count { low: 16, high: 1 << 15 },
-        default: "16384",
-        about: "length of each sequence, at scale 1; scales by the root, to whole tiles",
-        source: "HMG Table III: nw-16K-10, 2.00 GB in two square arrays of 4-byte integers",
-    },
-    Parameter {
-        name: "penalty",
-        kind: ParameterKind::Count { low: 0, high: 1000 },
-        default: "10",
-        about: "cost of a gap",
-        source: "HMG Table III: nw-16K-10",
-    },
-    Parameter {
-        name: "tile",
-        kind: ParameterKind::Choice(&["16", "32", "64"]),
-        default: "16",
-        about: "side of a tile, and threads of a CTA",
-        source: "Rodinia 3.1 nw (`BLOCK_SIZE`); 64: MGPUSim, gpu_perf_scripts",
-    },
-];
-
-/// The nw benchmark.
-pub(crate) static NW: Benchmark = Benchmark {
-    name: "nw",
-    about: "Needleman-Wunsch: thousands of short dependent kernels along a wavefront",
-    source: "Rodinia 3.1 nw; HMG Table III (Rodinia_nw-16K-10)",
-    parameters: &PARAMETERS,
-    nonlinear: true,
-    data_independent: true,
-    lay_out,
-};
-
-struct Alignment {
-    reference: Array<i32>,
-    matrix: Array<i32>,
-    /// Length of each sequence, a multiple of `tile`.
-    length: i32,
-    penalty: i32,
-    tile: i32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let tile = match request.values.text("tile") {
-        "64" => 64,
-        "32" => 32,
-        _ => 16,
-    };
-    let length = request.fit_multiple("length", request.scale.side_of(request.values.count("length")), tile);
-    let cells = (length + 1) * (length + 1);
-    check_indices(name, cells, "cells")?;
-    Ok(Box::new(Alignment {
-        reference: memory.array("reference", cells, Scaling::Scales),
-        matrix: memory.array("matrix", cells, Scaling::Scales),
-        length: length as i32,
-        penalty: request.values.count("penalty") as i32,
-        tile: tile as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// Needleman-Wunsch: thousands of short dependent kernels along a wavefront
+    pub(crate) static NW = "nw", "Rodinia 3.1 nw; HMG Table III (Rodinia_nw-16K-10)";
+    properties: nonlinear, data_independent;
+    parameters {
+        /// length of each sequence, at scale 1; scales by the root, to whole tiles
+        length: count(16..=1 << 15) = 16_384,
+            "HMG Table III: nw-16K-10, 2.00 GB in two square arrays of 4-byte integers";
+        /// cost of a gap
+        penalty: count(0..=1000) = 10, "HMG Table III: nw-16K-10";
+        /// side of a tile, and threads of a CTA
+        tile: one_of(16, 32, 64) = 16, "Rodinia 3.1 nw (`BLOCK_SIZE`); 64: MGPUSim, gpu_perf_scripts";
+    }
+    lay_out(name, request, memory) {
+        let length = request.fit_multiple("length", request.scale.side_of(length), tile);
+        let cells = (length + 1) * (length + 1);
+        check_indices(name, cells, "cells")?;
+    }
+    struct Alignment {
+        reference, matrix: Array<i32>[cells],
+        /// Length of each sequence, a multiple of `tile`.
+        length: i32,
+        penalty, tile: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 /// A tile in the scratchpad: `tile + 1` squared scores, `tile` squared similarities.

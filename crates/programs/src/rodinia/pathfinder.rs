@@ -4,73 +4,35 @@
 //! with halo columns on both sides. A cell needs three neighbours in the row above, so each computed row makes the
 //! valid stretch narrower by a column per side. Each CTA stores only the columns still valid in the last row.
 
-use tombolo_workload::bench::{Benchmark, Instance, Request, WorkloadError, check_indices};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
+use crate::prelude::*;
 
 /// Threads per CTA; a thread computes one column of the CTA's stretch. Source: Rodinia 3.1 pathfinder (`BLOCK_SIZE`).
 const THREADS: i32 = 256;
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 1, high: 1 << 28 },
-        default: "4000000",
-        about: "columns of the grid of 4-byte costs, at scale 1; scales, because CTAs cut the columns",
-        source: "HMG Table III: 1.49 GB at Rodinia's 100 rows",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 2, high: 100_000 },
-        default: "100",
-        about: "rows of the grid",
-        source: "Rodinia 3.1 pathfinder (`run`: 100000 100 20)",
-    },
-    Parameter {
-        name: "pyramid",
-        kind: ParameterKind::Count { low: 1, high: 127 },
-        default: "20",
-        about: "rows a launch",
-        source: "Rodinia 3.1 pathfinder (`run`: 100000 100 20)",
-    },
-];
-
-/// The pathfinder benchmark.
-pub(crate) static PATHFINDER: Benchmark = Benchmark {
-    name: "pathfinder",
-    about: "dynamic programming down a grid, dependent launches of several rows",
-    source: "Rodinia 3.1 pathfinder; HMG Table III (Rodinia_pathfinder)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct CostGrid {
-    /// Costs of all rows except the first: `(rows - 1) × columns`.
-    wall: Array<i32>,
-    /// Cost of the cheapest path to each column of a row. A launch reads one array and writes the other.
-    results: [Array<i32>; 2],
-    columns: i32,
-    rows: i32,
-    pyramid: i32,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let columns = request.scale.of(request.values.count("columns"));
-    let rows = request.values.count("rows");
-    check_indices(name, columns * rows, "cells")?;
-    Ok(Box::new(CostGrid {
-        wall: memory.array("wall", columns * (rows - 1), Scaling::Scales),
-        results: [memory.array("result0", columns, Scaling::Scales), memory.array("result1", columns, Scaling::Scales)],
-        columns: columns as i32,
-        rows: rows as i32,
-        pyramid: request.values.count("pyramid") as i32,
-        seed: request.seed,
-    }))
+program! {
+    /// dynamic programming down a grid, dependent launches of several rows
+    pub(crate) static PATHFINDER = "pathfinder", "Rodinia 3.1 pathfinder; HMG Table III (Rodinia_pathfinder)";
+    properties: data_independent;
+    parameters {
+        /// columns of the grid of 4-byte costs, at scale 1; scales, because CTAs cut the columns
+        columns: count(1..=1 << 28) = 4_000_000, "HMG Table III: 1.49 GB at Rodinia's 100 rows";
+        /// rows of the grid
+        rows: count(2..=100_000) = 100, "Rodinia 3.1 pathfinder (`run`: 100000 100 20)";
+        /// rows a launch
+        pyramid: count(1..=127) = 20, "Rodinia 3.1 pathfinder (`run`: 100000 100 20)";
+    }
+    lay_out(name, request, memory) {
+        let columns = request.scale.of(columns);
+        check_indices(name, columns * rows, "cells")?;
+    }
+    struct CostGrid {
+        /// Costs of all rows except the first: `(rows - 1) × columns`.
+        wall: Array<i32>[columns * (rows - 1)],
+        /// Cost of the cheapest path to each column of a row. A launch reads one array and writes the other.
+        results: [Array<i32>; 2]["result0", "result1"; columns],
+        columns, rows, pyramid: i32,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Parameters for one launch, which adds the rows `start` to `start + steps - 1` of `wall` to the paths.

@@ -4,11 +4,7 @@
 //! its own coefficient and the coefficients at its southern and eastern neighbour. The host measures the speckle
 //! between steps.
 
-use tombolo_workload::bench::{ADDRESS, Benchmark, Instance, Request, WorkloadError, check_indices, compare};
-use tombolo_workload::noise;
-use tombolo_workload::parameter::{Parameter, ParameterKind};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use crate::prelude::*;
 
 /// Sides of a CTA's tile, in pixels and in threads. Source: Rodinia 3.1 srad_v2 (`BLOCK_SIZE`).
 const SIDE: i32 = 16;
@@ -17,67 +13,33 @@ const SPECKLE: u64 = 128;
 /// Diffusion step. Source: Rodinia 3.1 srad_v2 (`run`: 0.5).
 const LAMBDA: f32 = 0.5;
 
-static PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        name: "columns",
-        kind: ParameterKind::Count { low: 16, high: 1 << 16 },
-        default: "2048",
-        about: "columns of the image, at scale 1; scales, to whole multiples of 16",
-        source: "Rodinia 3.1 srad_v2 (`run`: 2048 2048); 98 MB and 16,384 CTAs in NUMA-GPU, Table 2",
-    },
-    Parameter {
-        name: "rows",
-        kind: ParameterKind::Count { low: 16, high: 1 << 16 },
-        default: "2048",
-        about: "rows of the image, raised to a multiple of 16; does not scale, because modules share rows",
-        source: "Rodinia 3.1 srad_v2 (`run`: 2048 2048)",
-    },
-    Parameter {
-        name: "iterations",
-        kind: ParameterKind::Count { low: 1, high: 10_000 },
-        default: "2",
-        about: "steps of the diffusion",
-        source: "Rodinia 3.1 srad_v2 (`run`: 2)",
-    },
-];
-
-/// The srad benchmark.
-pub(crate) static SRAD: Benchmark = Benchmark {
-    name: "srad",
-    about: "speckle-reducing diffusion of an image: two stencils over six arrays a step",
-    source: "Rodinia 3.1 srad_v2; NUMA-GPU, Table 2 (Rodinia-Srad)",
-    parameters: &PARAMETERS,
-    nonlinear: false,
-    data_independent: true,
-    lay_out,
-};
-
-struct SpeckleImage {
-    image: Array<f32>,
-    coefficient: Array<f32>,
-    /// Derivatives to the north, south, west and east.
-    derivatives: [Array<f32>; 4],
-    columns: i32,
-    rows: i32,
-    iterations: u64,
-    seed: u64,
-}
-
-fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = SIDE as u64;
-    let columns = request.fit_multiple("columns", request.scale.of(request.values.count("columns")), side);
-    let rows = request.fit_multiple("rows", request.values.count("rows"), side);
-    check_indices(name, columns * rows, "pixels")?;
-    let mut array = |name| memory.array(name, columns * rows, Scaling::Scales);
-    Ok(Box::new(SpeckleImage {
-        image: array("image"),
-        coefficient: array("coefficient"),
-        derivatives: ["north", "south", "west", "east"].map(&mut array),
-        columns: columns as i32,
-        rows: rows as i32,
-        iterations: request.values.count("iterations"),
-        seed: request.seed,
-    }))
+program! {
+    /// speckle-reducing diffusion of an image: two stencils over six arrays a step
+    pub(crate) static SRAD = "srad", "Rodinia 3.1 srad_v2; NUMA-GPU, Table 2 (Rodinia-Srad)";
+    properties: data_independent;
+    parameters {
+        /// columns of the image, at scale 1; scales, to whole multiples of 16
+        columns: count(16..=1 << 16) = 2048,
+            "Rodinia 3.1 srad_v2 (`run`: 2048 2048); 98 MB and 16,384 CTAs in NUMA-GPU, Table 2";
+        /// rows of the image, raised to a multiple of 16; does not scale, because modules share rows
+        rows: count(16..=1 << 16) = 2048, "Rodinia 3.1 srad_v2 (`run`: 2048 2048)";
+        /// steps of the diffusion
+        iterations: count(1..=10_000) = 2, "Rodinia 3.1 srad_v2 (`run`: 2)";
+    }
+    lay_out(name, request, memory) {
+        let side = SIDE as u64;
+        let columns = request.fit_multiple("columns", request.scale.of(columns), side);
+        let rows = request.fit_multiple("rows", rows, side);
+        check_indices(name, columns * rows, "pixels")?;
+    }
+    struct SpeckleImage {
+        image, coefficient: Array<f32>[columns * rows],
+        /// Derivatives to the north, south, west and east.
+        derivatives: [Array<f32>; 4]["north", "south", "west", "east"; columns * rows],
+        columns, rows: i32,
+        iterations: u64,
+        seed: u64 = request.seed,
+    }
 }
 
 /// Scratchpad elements for a tile, and for each strip around it.

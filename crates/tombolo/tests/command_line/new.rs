@@ -29,7 +29,7 @@ fn a_workload_is_written_with_what_to_do_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
     assert!(new(folder.path(), &["workload", "my-kernel"]).status.success());
     let text = fs::read_to_string(folder.path().join("my_kernel.rs")).expect("written");
-    assert!(text.contains("table.rs") && text.contains("name: \"my-kernel\""), "{text}");
+    assert!(text.contains("table.rs") && text.contains("static MY_KERNEL = \"my-kernel\""), "{text}");
 }
 
 #[test]

@@ -14,7 +14,23 @@ pub const DIVISION: u16 = 20;
 /// Lays out the arrays of the workload with the given name: see [`Workload::lay_out`].
 pub type LayOut = fn(&'static str, &mut Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
 
-/// A workload assembled from parts: the common way to declare one.
+/// Properties of a workload: false unless they are declared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// True if work does not follow footprint: see [`Workload::nonlinear`].
+    pub nonlinear: bool,
+    /// True if no address and no branch depends on data: see [`Workload::data_independent`].
+    pub data_independent: bool,
+    /// True if the workload is written for several GPUs: see [`Workload::partitioned_by_gpus`].
+    pub partitioned_by_gpus: bool,
+}
+
+impl Properties {
+    /// No property.
+    pub const NONE: Properties = Properties { nonlinear: false, data_independent: false, partitioned_by_gpus: false };
+}
+
+/// A workload assembled from parts; [`program!`](crate::program) declares one.
 pub struct Benchmark {
     /// Name on the command line: lower-case letters, digits and hyphens.
     pub name: &'static str,
@@ -24,10 +40,8 @@ pub struct Benchmark {
     pub source: &'static str,
     /// Parameters.
     pub parameters: &'static [Parameter],
-    /// True if work does not follow footprint: see [`Workload::nonlinear`].
-    pub nonlinear: bool,
-    /// True if no address and no branch depends on data: see [`Workload::data_independent`].
-    pub data_independent: bool,
+    /// Properties.
+    pub properties: Properties,
     /// Adds the arrays, and returns the program over them.
     pub lay_out: LayOut,
 }
@@ -50,11 +64,15 @@ impl Workload for Benchmark {
     }
 
     fn nonlinear(&self) -> bool {
-        self.nonlinear
+        self.properties.nonlinear
     }
 
     fn data_independent(&self) -> bool {
-        self.data_independent
+        self.properties.data_independent
+    }
+
+    fn partitioned_by_gpus(&self) -> bool {
+        self.properties.partitioned_by_gpus
     }
 
     fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {

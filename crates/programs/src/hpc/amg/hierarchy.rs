@@ -1,7 +1,7 @@
 //! The multigrid levels, from the finest to the coarsest, and their placement in the arrays.
 
 use super::operator::{Operator, coarsened};
-use crate::cell_grid::CellGrid;
+use crate::prelude::*;
 
 /// Coarsening distance in unknowns along each axis: `AGGRESSIVE` on the finest level, `STANDARD` on all levels below.
 /// Source: hypre's manual (BoomerAMG): one or two levels with aggressive coarsening reduce the complexity; the distance

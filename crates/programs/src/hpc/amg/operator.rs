@@ -3,7 +3,7 @@
 //! Along each axis, a row's columns are consecutive. The full set combines the columns for all three coordinates, x
 //! fastest. Positions for all entries are therefore known without the arrays in memory.
 
-use crate::cell_grid::CellGrid;
+use crate::prelude::*;
 
 /// Column ranges along an axis in an operator.
 struct AxisColumns {

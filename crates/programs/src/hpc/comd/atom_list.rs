@@ -4,10 +4,7 @@
 //! kernel, read their atoms' slots from a list. The list is rebuilt whenever atoms change cells.
 
 use super::{CellGrid, RecordResult, SLOTS, Simulation, THREADS};
-use tombolo_types::{Order, Scope};
-use tombolo_workload::parameter::ParameterValues;
-use tombolo_workload::record::Host;
-use tombolo_workload::simt::{Array, ComputeClass, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use crate::prelude::*;
 
 /// Lanes that share an atom's neighbours. Source: CoMD's CUDA version: an NVIDIA warp.
 const GROUP: i32 = 32;

@@ -1,7 +1,7 @@
 //! The force kernel: pairwise interactions between atoms in neighbouring cells.
 
 use super::{CUTOFF, CellGrid, SLOTS, Simulation, lennard_jones};
-use tombolo_workload::simt::{ComputeClass, Cta, Lanes, Warp};
+use crate::prelude::*;
 
 impl Simulation {
     /// Computes force and energy for each atom from the atoms in the 27 cells around it.

@@ -1,6 +1,6 @@
 //! The solver on plain grids: the reference for the kernels, and the host's solver on levels below the threshold.
 
-use crate::cell_grid::CellGrid;
+use crate::prelude::*;
 
 /// Red-black sweeps on the coarsest grid. Source: assumed, in place of the Krylov solver: each of its roughly ten
 /// iterations applies the operator twice; the host takes no time.

@@ -3,10 +3,7 @@
 use super::host_solver::{BORDER, SLOPE};
 use super::level::{Border, BoxTile, GhostCopy, GridLevel, Reach};
 use super::{Multigrid, RecordResult};
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::DIVISION;
-use tombolo_workload::record::Host;
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Reduction, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA in the ghost-cell copy kernel. Source: hpgmg-cuda, `COPY_THREAD_BLOCK_SIZE`.
 const COPY_THREADS: u32 = 64;

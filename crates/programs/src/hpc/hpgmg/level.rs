@@ -1,6 +1,6 @@
 //! A multigrid level: boxes with cells, a ghost-cell layer around each box, and the tiles that kernels process.
 
-use crate::cell_grid::CellGrid;
+use crate::prelude::*;
 
 /// Ghost-cell layers around a box. Source: HPGMG-FV, the second-order operator's `stencil_get_radius`.
 const GHOSTS: i32 = 1;

@@ -5,10 +5,8 @@ use super::mesh::{CORNERS, HexMesh};
 use super::physics::{self, bounded, gradients, hourglass_forces, strain, stress_forces, volume};
 use super::regions::Regions;
 use super::{ADDRESS, Domain, Field, RecordResult};
-use tombolo_workload::bench::map_active;
-use tombolo_workload::record::{Host, RecordError};
+use crate::prelude::*;
 use tombolo_workload::scale::Scale;
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
 /// Threads per CTA in the kernels that compute forces and strains. Source: LULESH 2.0's CUDA port (`block_size`).
 const NARROW: u32 = 64;
@@ -27,44 +25,36 @@ pub(super) fn ctas_of_limits(elements: u64, scale: Scale) -> u64 {
     elements.div_ceil(u64::from(WIDE)).min(scale.of(u64::from(MOST_CTAS)))
 }
 
-/// Arrays and tables absent in LULESH 1.0.
-pub(super) struct Fused {
-    /// First corner index per node.
-    starts: Array<i32>,
-    /// The material's elements, in order.
-    elements: Array<i32>,
-    /// Element order by region, from `regions`.
-    order: Array<i32>,
-    ends: Array<i32>,
-    evaluations: Array<u32>,
-    /// Minimum over each array in `Domain::limits`.
-    shortest: Field,
-    regions: Regions,
-    /// Host copy with the contents of `starts`.
-    first_corner: Vec<i32>,
+arrays! {
+    /// Arrays and tables absent in LULESH 1.0, for a mesh with `regions` regions.
+    pub(super) struct Fused(memory, mesh: &HexMesh, regions: i32) {
+        /// First corner index per node.
+        starts: Array<i32>[mesh.nodes() as u64],
+        /// The material's elements, in order.
+        elements: Array<i32>["material_elements"; mesh.elements() as u64],
+        /// Element order by region, from `regions`.
+        order: Array<i32>["region_elements"; mesh.elements() as u64],
+        ends: Array<i32>["region_ends"; regions as u64, fixed],
+        evaluations: Array<u32>["region_evaluations"; regions as u64, fixed],
+        /// Minimum over each array in `Domain::limits`.
+        shortest: Field[2, fixed],
+        regions: Regions = Regions::new(mesh.elements(), regions),
+        /// Host copy with the contents of `starts`.
+        first_corner: Vec<i32> = first_corners(mesh),
+    }
+}
+
+/// First corner index per node.
+fn first_corners(mesh: &HexMesh) -> Vec<i32> {
+    let mut first = 0;
+    let first_corner = |node| {
+        first += mesh.degree(node);
+        first - mesh.degree(node)
+    };
+    (0..mesh.nodes()).map(first_corner).collect()
 }
 
 impl Fused {
-    /// Adds the arrays for a mesh with `regions` regions.
-    pub(super) fn lay_out(memory: &mut Memory, mesh: &HexMesh, regions: i32) -> Fused {
-        let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
-        let mut first = 0;
-        let first_corner = (0..mesh.nodes()).map(|node| {
-            first += mesh.degree(node);
-            first - mesh.degree(node)
-        });
-        Fused {
-            starts: memory.array("starts", nodes, Scaling::Scales),
-            elements: memory.array("material_elements", elements, Scaling::Scales),
-            order: memory.array("region_elements", elements, Scaling::Scales),
-            ends: memory.array("region_ends", regions as u64, Scaling::Fixed),
-            evaluations: memory.array("region_evaluations", regions as u64, Scaling::Fixed),
-            shortest: memory.array("shortest", 2, Scaling::Fixed),
-            regions: Regions::new(mesh.elements(), regions),
-            first_corner: first_corner.collect(),
-        }
-    }
-
     pub(super) fn fill(&self, memory: &Memory) {
         memory.fill(self.starts, |node| self.first_corner[node as usize]);
         memory.fill(self.elements, |place| place as i32);

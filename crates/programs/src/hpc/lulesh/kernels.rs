@@ -3,9 +3,7 @@
 use super::mesh::{CORNERS, FACES};
 use super::physics::{Corners, limits, smoothness, viscosity};
 use super::{ADDRESS, Domain, Field, RecordResult};
-use tombolo_workload::bench::map_active;
-use tombolo_workload::record::Host;
-use tombolo_workload::simt::{ComputeClass, Cta, Grid, Lanes, Shared, Warp};
+use crate::prelude::*;
 
 /// Instruction counts for the formulas; each is an addition, a multiplication or both. Source: counted from
 /// `physics.rs`; a division or root takes eight.

@@ -1,7 +1,7 @@
 //! The hexahedral mesh: a cube with elements, stored like any unstructured mesh.
 
-use crate::cell_grid::CellGrid;
 use crate::numbering::Numbering;
+use crate::prelude::*;
 
 /// Corners per element.
 pub(super) const CORNERS: usize = 8;

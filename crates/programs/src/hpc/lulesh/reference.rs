@@ -150,7 +150,7 @@ mod tests {
     fn domain(side: &str) -> Domain {
         let given = [("side".to_owned(), side.to_owned())];
         let mut request = Request::new(&lulesh::LULESH, Scale::FULL, &given, 7).unwrap();
-        Domain::lay_out("lulesh", &mut request, &mut Memory::new(Backing::AddressOnly), NumberingScheme::Rows, None)
+        Domain::lay_out(&mut Memory::new(Backing::AddressOnly), "lulesh", &mut request, NumberingScheme::Rows, None)
             .unwrap()
     }
 

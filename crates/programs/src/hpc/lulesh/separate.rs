@@ -4,8 +4,7 @@ use super::kernels::{GRADIENTS, HOURGLASS, KINEMATICS, SOUND, STRESS, corners_of
 use super::mesh::CORNERS;
 use super::physics::{self, bounded, gradients, hourglass_forces, strain, stress_forces, volume};
 use super::{ADDRESS, Domain, Field, RecordResult};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: gem5-resources, `lulesh.hip.cc` (`BLOCKSIZE`).
 const THREADS: u32 = 256;
@@ -15,60 +14,32 @@ pub(super) fn ctas_of_limits(elements: u64) -> u64 {
     elements.div_ceil(u64::from(THREADS))
 }
 
-/// Arrays that pass data between the kernels in a step.
-pub(super) struct Separate {
-    stress: [Field; 3],
-    determinant: Field,
-    material: Material,
-}
-
-impl Separate {
-    pub(super) fn lay_out(memory: &mut Memory, elements: u64) -> Separate {
-        let mut field = |name: &'static str| memory.array(name, elements, Scaling::Scales);
-        Separate {
-            stress: ["stress_x", "stress_y", "stress_z"].map(&mut field),
-            determinant: field("determinant"),
-            material: Material::lay_out(field),
-        }
+arrays! {
+    /// Arrays that pass data between the kernels in a step.
+    pub(super) struct Separate(memory, elements: u64) {
+        stress: [Field; 3]["stress_x", "stress_y", "stress_z"; elements],
+        determinant: Field[elements],
+        material: Material = Material::lay_out(memory, elements),
     }
 }
 
-/// Intermediate values in the equation of state, passed from kernel to kernel.
-struct Material {
-    volume: Field,
-    change: Field,
-    compression: Field,
-    /// Compression in the middle of the volume change.
-    middle: Field,
-    energy_old: Field,
-    pressure_old: Field,
-    viscosity_old: Field,
-    energy: Field,
-    pressure: Field,
-    pressure_half: Field,
-    viscosity: Field,
-    coefficient: Field,
-    slope: Field,
-}
-
-impl Material {
-    /// Lays out the arrays; `field` adds a field with the given name.
-    fn lay_out(mut field: impl FnMut(&'static str) -> Field) -> Material {
-        Material {
-            volume: field("eos_volume"),
-            change: field("eos_change"),
-            compression: field("eos_compression"),
-            middle: field("eos_middle"),
-            energy_old: field("eos_energy_old"),
-            pressure_old: field("eos_pressure_old"),
-            viscosity_old: field("eos_viscosity_old"),
-            energy: field("eos_energy"),
-            pressure: field("eos_pressure"),
-            pressure_half: field("eos_pressure_half"),
-            viscosity: field("eos_viscosity"),
-            coefficient: field("eos_coefficient"),
-            slope: field("eos_slope"),
-        }
+arrays! {
+    /// Intermediate values in the equation of state, passed from kernel to kernel.
+    struct Material(memory, elements: u64) {
+        volume: Field["eos_volume"; elements],
+        change: Field["eos_change"; elements],
+        compression: Field["eos_compression"; elements],
+        /// Compression in the middle of the volume change.
+        middle: Field["eos_middle"; elements],
+        energy_old: Field["eos_energy_old"; elements],
+        pressure_old: Field["eos_pressure_old"; elements],
+        viscosity_old: Field["eos_viscosity_old"; elements],
+        energy: Field["eos_energy"; elements],
+        pressure: Field["eos_pressure"; elements],
+        pressure_half: Field["eos_pressure_half"; elements],
+        viscosity: Field["eos_viscosity"; elements],
+        coefficient: Field["eos_coefficient"; elements],
+        slope: Field["eos_slope"; elements],
     }
 }
 

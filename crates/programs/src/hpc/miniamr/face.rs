@@ -1,7 +1,7 @@
 //! A block's face: its entry in the neighbour list, and its ghost cells.
 
 use super::octree::{BlockPosition, Neighbour, others};
-use tombolo_workload::simt::Lanes;
+use crate::prelude::*;
 
 /// Neighbour kinds, stored in the top bits of a face's first word. The bits below hold the part of the coarser block.
 const SAME: u32 = 0;

@@ -1,6 +1,6 @@
 //! A mesh with blocks that split into eight and merge again; neighbours are at most one level apart.
 
-use crate::cell_grid::CellGrid;
+use crate::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Position of a block: its level, and its coordinates among the blocks on that level, z first.

@@ -1,6 +1,6 @@
 //! Nekbone's mesh: elements with points; neighbouring elements share the points on their faces.
 
-use crate::cell_grid::CellGrid;
+use crate::prelude::*;
 
 /// Elements and their shared points.
 pub(super) struct SpectralMesh {

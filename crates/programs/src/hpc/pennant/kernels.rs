@@ -7,10 +7,8 @@ pub(super) use sides::MeshArrays;
 
 use super::physics::{self, StepLimits};
 use super::{CHUNK, Hydro};
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::bench::ADDRESS;
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Reduction, Shared, Warp};
 
 /// Order and scope for HIP's atomics: relaxed, at device scope.
 const ATOMIC: Order = Order::relaxed(Scope::Gpu);

@@ -3,9 +3,8 @@
 
 use super::geometry::{LEAST, Point, area, circumcentre, encroaches, in_circle, square};
 use super::mesh::NONE;
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_workload::bench::{each_active, map_active};
-use tombolo_workload::simt::{Array, ComputeClass, Lanes, MAX_LANES, Warp};
 
 /// The mesh in device memory.
 pub(super) struct MeshArrays {

@@ -1,7 +1,7 @@
 //! A Delaunay triangulation for a square in host memory: built point by point, and checked.
 
 use super::geometry::{Point, area, circumcentre, in_circle};
-use tombolo_workload::noise;
+use crate::prelude::*;
 
 /// Side of the square. Source: assumed; a power of two that keeps determinants within 128 bits.
 pub(super) const SIDE: i64 = 1 << 24;

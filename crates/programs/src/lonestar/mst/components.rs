@@ -1,32 +1,23 @@
 //! Disjoint node components on the device (LonestarGPU `ComponentSpace`).
 
-use tombolo_types::{Order, Scope};
+use crate::prelude::*;
 use tombolo_workload::graph::DisjointSets;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 
-/// Pointer trees: a node points to another node in its component, the boss points to itself.
-pub(super) struct Components {
-    /// Parent pointer per node (`ele2comp`).
-    up: Array<u32>,
-    /// Number of nodes in each boss's component (`complen`).
-    size: Array<u32>,
-    /// Number of components (`ncomponents`).
-    count: Array<u32>,
-    /// Memory order for atomics.
-    order: Order,
+arrays! {
+    /// Pointer trees: a node points to another node in its component, the boss points to itself.
+    pub(super) struct Components(memory, nodes: u64, scaling: Scaling, scope: Scope) {
+        /// Parent pointer per node (`ele2comp`).
+        up: Array<u32>["components"; nodes, scaling],
+        /// Number of nodes in each boss's component (`complen`).
+        size: Array<u32>["component-size"; nodes, scaling],
+        /// Number of components (`ncomponents`).
+        count: Array<u32>["component-count"; 1, fixed],
+        /// Memory order for atomics.
+        order: Order = Order::relaxed(scope),
+    }
 }
 
 impl Components {
-    pub(super) fn lay_out(memory: &mut Memory, nodes: u64, scaling: Scaling, scope: Scope) -> Components {
-        Components {
-            up: memory.array("components", nodes, scaling),
-            size: memory.array("component-size", nodes, scaling),
-            count: memory.array("component-count", 1, Scaling::Fixed),
-            order: Order::relaxed(scope),
-        }
-    }
-
     /// Makes each node a component (`dinitcs`).
     pub(super) fn initialize(&self, host: &mut Host<'_>, nodes: u32, threads: u32) -> Result<(), RecordError> {
         let grid = Grid::new("initialize-components", u64::from(nodes.div_ceil(threads)), threads);

@@ -8,9 +8,7 @@
 //! Source: LonestarGPU 2.0, apps/sssp/sssp_worklistc.h and include/worklistc.h.
 
 use super::{ATOMIC, SingleSourcePaths};
-use tombolo_workload::bench::each_active;
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling};
+use crate::prelude::*;
 
 /// Worklist entries per arc. Source: LonestarGPU 2.0, apps/sssp/sssp_worklistc.h (`nedges * 2`).
 const ENTRIES_PER_ARC: u64 = 2;

@@ -8,8 +8,7 @@
 //! Source: LonestarGPU 2.0, apps/sssp/sssp_worklistn.h and include/worklist.h.
 
 use super::{ATOMIC, SingleSourcePaths};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use crate::prelude::*;
 
 /// A worklist's items, and its ends and capacity in separate allocations (`Worklist`).
 #[derive(Clone, Copy)]

@@ -1,8 +1,7 @@
 //! Left-hand sides: for each row, the sum over the outer products of its ratings' factors.
 
 use super::{AlternatingLeastSquares, HalfIteration, TILE, UNROLLED};
-use tombolo_workload::bench::ADDRESS;
-use tombolo_workload::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
+use crate::prelude::*;
 
 /// Ratings whose factors share the scratchpad at a time. Source: cuMF_als, als.cu (`SCAN_BATCH` in single precision).
 pub(super) const BATCH: usize = 28;

@@ -4,7 +4,7 @@
 //! Each user's rating count, and each item's popularity, are drawn from log-normal distributions. A user's items are
 //! spread over equally popular stretches, with one item from each, and none occurs twice.
 
-use tombolo_workload::noise;
+use crate::prelude::*;
 
 /// Standard deviation for the logarithm of a user's rating count. Source: 209 ratings per user on average (KONECT,
 /// Netflix), and less than ten from 16,419 among 480,189 users (C. Chan, "Netflix, While I Am Waiting", 2007).

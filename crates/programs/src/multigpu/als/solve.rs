@@ -2,8 +2,7 @@
 
 use super::{AlternatingLeastSquares, HalfIteration, UNROLLED};
 use crate::multigpu::sum::ATOMIC;
-use tombolo_workload::bench::ADDRESS;
-use tombolo_workload::simt::{ComputeClass, Cta, Lanes, Shared};
+use crate::prelude::*;
 
 /// Conjugate-gradient steps. Source: cuMF_als, als.cu (`CG_ITER`).
 pub(super) const STEPS: usize = 6;

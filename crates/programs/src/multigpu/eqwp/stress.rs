@@ -3,9 +3,8 @@
 use super::{
     ACROSS, Ground, LAME, PAIRS, REACH, STEP, TILE, ThreadColumn, account_doubles, add_product, slope, slope_in,
 };
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_workload::bench::ADDRESS;
-use tombolo_workload::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 
 /// Velocity tiles in five planes: the middle tile has borders.
 type VelocityPlanes = [Shared<f32>; 5];

@@ -1,9 +1,8 @@
 //! The kernels that each update a velocity.
 
 use super::{ACROSS, Ground, LIGHTNESS, PAIRS, REACH, STEP, TILE, ThreadColumn, add_product, slope, slope_in};
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_workload::bench::ADDRESS;
-use tombolo_workload::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 
 /// Axis whose displacement is recorded.
 const KEPT: usize = 1;

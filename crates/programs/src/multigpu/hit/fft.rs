@@ -5,9 +5,8 @@
 //! pass. A row along z has real points: it is transformed as half as many complex points, then untangled.
 
 use super::{LINES, RecordResult, Turbulence};
+use crate::prelude::*;
 use std::f64::consts::TAU;
-use tombolo_workload::record::Host;
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 
 /// Maximum number of points per thread. Source: assumed, so that two radix-16 passes make a 256-point transform.
 const POINTS: usize = 16;

@@ -1,10 +1,8 @@
 //! Kernels that process each point independently: curl, phase shift, mask, cross product, time steps; and the maxima.
 
 use super::{FORCING, Field, RecordResult, SpectralGrid, THREADS, Turbulence};
+use crate::prelude::*;
 use std::f32::consts::TAU;
-use tombolo_types::{Order, Scope};
-use tombolo_workload::record::Host;
-use tombolo_workload::simt::{ComputeClass, Cta, Lanes, Reduction, Shared, Warp};
 
 /// CTAs per GPU that find the maximum for one component, and threads per CTA. Source: `UMAX_GRD` and `UMAX_BLK` in
 /// src/forcingCoefficient.cu.

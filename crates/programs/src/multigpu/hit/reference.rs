@@ -2,9 +2,8 @@
 
 use super::pointwise::{DIFFUSION, IMPLICIT, LAST, NEW};
 use super::{FORCING, PHASES, SpectralGrid, Turbulence};
+use crate::prelude::*;
 use std::f64::consts::TAU;
-use tombolo_workload::noise;
-use tombolo_workload::simt::Memory;
 
 /// Largest index along each axis for the initial wave numbers. Source: assumed, a few large eddies.
 const LARGEST: i32 = 2;

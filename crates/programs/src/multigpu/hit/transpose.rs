@@ -1,8 +1,7 @@
 //! Transposes: planes in tiles through the scratchpad; and exchanges between x slabs and y slabs.
 
 use super::{RecordResult, Turbulence};
-use tombolo_workload::record::Host;
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
+use crate::prelude::*;
 
 /// Tile side, with a thread per value. Source: `THREADSPERBLOCK_IN` in src/turH.h.
 pub(super) const TILE: i32 = 16;

@@ -2,9 +2,7 @@
 
 use super::scan::{LARGEST, PIECE};
 use super::{Colour, Reconstruction, UNITS};
-use tombolo_types::{Order, Scope};
-use tombolo_workload::record::{Host, RecordError};
-use tombolo_workload::simt::{ComputeClass, Cta, Lanes, Reduction, Shared, Warp};
+use crate::prelude::*;
 
 /// Threads per CTA. Source: assumed, so that each thread has a view in three pieces with 720 views.
 const THREADS: u32 = 256;

@@ -3,7 +3,7 @@
 
 use super::kernels::{NEIGHBOURS, coefficient};
 use super::{LARGEST, Reconstruction, START, UNITS};
-use tombolo_workload::simt::Memory;
+use crate::prelude::*;
 
 /// Tolerance per iteration for a voxel, whose values are near 1. Source: assumed, about a hundred single-precision
 /// rounding errors.

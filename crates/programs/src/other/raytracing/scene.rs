@@ -1,6 +1,6 @@
 //! The scene: hills under a cloud with small triangles, and the box hierarchy over them.
 
-use tombolo_workload::noise;
+use crate::prelude::*;
 
 /// A point or a direction.
 pub(super) type Vector = [f32; 3];

@@ -3,8 +3,8 @@
 //! A tetrahedron corresponds to an order in which a path walks the axes from the cube's lowest corner to its highest.
 //! Elements are numbered bin by bin, in random order within a bin, like in Rodinia's meshes.
 
-use crate::cell_grid::CellGrid;
 use crate::numbering::Numbering;
+use crate::prelude::*;
 
 /// Faces per element.
 pub(super) const FACES: usize = 4;

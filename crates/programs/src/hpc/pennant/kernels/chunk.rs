@@ -5,8 +5,8 @@
 
 use super::super::{CHUNK, Hydro};
 use super::{LaneVector, cost, pair, zero};
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 
 /// Registers for a thread in a kernel over sides.
 #[derive(Clone, Copy)]

@@ -5,8 +5,8 @@ use super::super::mesh::Point;
 use super::super::physics::{self, Corner, StateInputs};
 use super::chunk::{Scratch, SideThread, extreme, mean, share_pair, stage};
 use super::{ATOMIC, LaneVector, cost, load, pair, store, store_pair};
+use crate::prelude::*;
 use std::array::from_fn;
-use tombolo_workload::simt::{Array, ComputeClass, Cta, Lanes, Reduction, Warp};
 
 /// Arrays from which a kernel reads points, and arrays for its measurements.
 #[derive(Clone, Copy)]
