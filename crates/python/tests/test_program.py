@@ -143,7 +143,7 @@ WRONG = [
     (dict(scope="sys"), "row 0: expected in column scope, nothing"),
     (dict(flag=[None, 3]), "row 1: expected in column flag, nothing"),
     (dict(adress=0), "expected a column: gpu, stream,"),
-    (dict(warp=[0, 1, 2]), "expected 2 rows in column warp, as in column address, found 3"),
+    (dict(warp=[0, 1, 2]), "expected 3 rows in column address, as in column warp, found 2"),
 ]
 
 

@@ -39,7 +39,7 @@ def test_the_links_of_a_run_are_the_same_in_every_library(small):
 def test_duckdb_reads_a_table(small):
     duckdb = pytest.importorskip("duckdb")
     links = small.links
-    total = duckdb.sql("select sum(bytes) from links").fetchone()[0]
+    total = duckdb.sql("select sum(bytes) from links").fetchall()[0][0]
     assert total == sum(links["bytes"])
 
 
