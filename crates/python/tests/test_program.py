@@ -53,11 +53,6 @@ def test_the_ring_is_checked_and_moves_what_it_must(ring, capsys):
     assert all(payload + flags <= bytes <= payload + 8 * flags for bytes in sent.values()), (sent, payload, flags)
 
 
-def test_a_memory_system_that_promises_nothing_is_seen_to_break_the_ring(ring):
-    run = tombolo.run("dgx-h100", "ideal", ring["program"], check=True)
-    assert run.check.violations > 0
-
-
 @pytest.mark.parametrize("kind", ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8"])
 def test_every_type_of_whole_numbers_is_the_same_program(kind):
     digests = {
@@ -117,7 +112,6 @@ def test_streams_copies_and_several_launches():
     program.copy_to_host(data, address=4096, bytes=4096)
     run = tombolo.run("gps-4-pcie4", "numa-memory-side", program)
     assert [row.name for row in run.kernels] == ["first", "second"] and {row.stream for row in run.kernels} == {1}
-    assert run.time.copies_s > 0
     with pytest.raises(tombolo.ProgramError, match="the program is complete"):
         program.synchronize()
 
