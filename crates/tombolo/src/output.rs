@@ -96,9 +96,10 @@ fn print(text: &str) -> Result<(), CommandFailure> {
 
 /// Returns the command line, quoted for a shell, as the command that reproduces a page.
 pub(crate) fn command_line() -> String {
-    let own = || std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let words = session::current().map_or_else(own, |session| session.words().to_vec());
-    let words = words.iter().map(|word| quoted(word).to_string());
+    let words: Vec<String> = match session::current() {
+        Some(session) => session.words().iter().map(|word| quoted(word)).collect(),
+        None => std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy())).collect(),
+    };
     std::iter::once("tombolo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

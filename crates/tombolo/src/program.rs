@@ -8,7 +8,8 @@
 //! [`program!`] declares a program: name, parameters and arrays. A kernel that doubles an array, with everything around
 //! it:
 //! ```
-//! use tombolo::program::*;
+//! use tombolo::program::prelude::*;
+//! use tombolo::program::register;
 //!
 //! program! {
 //!     /// doubles an array
@@ -57,4 +58,4 @@
 
 pub use tombolo_programs::{REGISTERED, find, register, suite};
 pub use tombolo_workload::bench::{FieldValue, Properties};
-pub use tombolo_workload::prelude::*;
+pub use tombolo_workload::prelude::{self, *};

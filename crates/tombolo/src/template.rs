@@ -126,7 +126,7 @@ pub(crate) fn of_crate(name: &str, library: &str) -> Vec<CrateFile> {
     assert!(head < body, "imports come first");
     let program = TEMPLATE[body..].replace("pub(crate) static TEMPLATE", "pub(crate) static PROGRAM");
     let program = program.replace("\"template\"", &quoted(name));
-    let heading = format!("//! {name}: a line about the computed result.\n\nuse tombolo::program::*;\n\n");
+    let heading = format!("//! {name}: a line about the computed result.\n\nuse tombolo::program::prelude::*;\n\n");
     vec![("Cargo.toml", manifest), ("src/main.rs", main), ("src/program.rs", heading + &program)]
 }
 

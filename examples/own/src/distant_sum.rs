@@ -1,6 +1,6 @@
 //! Sums of elements at a distance: `y[i] = x[i] + x[(i + distance) % elements]`. The distance decides whose memory is read.
 
-use tombolo::program::*;
+use tombolo::program::prelude::*;
 
 /// Threads per CTA. Source: assumed.
 const THREADS: u32 = 256;
