@@ -36,9 +36,9 @@ const MODULES: u64 = 255;
 
 /// Number of component ids: an id has 16 bits.
 const COMPONENTS: u64 = 1 << 16;
-/// Maximum number of lines in all caches of a kind, and of entries in all directories: assumed, 8 GB in 128-byte
+/// Maximum number of lines in all caches of a kind, and of entries in all directories: assumed, 16 GB in 128-byte
 /// lines, whose tags would fill the simulating machine's memory.
-pub(crate) const LINES_LIMIT: u64 = 1 << 26;
+pub(crate) const LINES_LIMIT: u64 = 1 << 27;
 /// Maximum associativity for a cache, a directory or a TLB: the number of ways that the model's tag array searches
 /// at once.
 pub(crate) const WAYS_LIMIT: u64 = 32;

@@ -5,7 +5,8 @@ use super::variants::VARIANTS;
 use super::*;
 use std::hash::{Hash, Hasher};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program};
-use tombolo_workload::record::Recording;
+use tombolo_workload::bench::{Mode, Request, record};
+use tombolo_workload::record::{RecordOptions, Recording};
 
 /// A line per instance: the workload's name, the given parameters, and the digest.
 const PINNED: &str = include_str!("pinned.txt");
@@ -55,13 +56,29 @@ pub(super) fn assert_pinned(name: &str, given: &str, recording: &Recording) {
     assert!(PINNED.lines().any(|pinned| pinned == found), "not pinned: {found}");
 }
 
+/// Every instance, with its name in the file.
+fn instances() -> impl Iterator<Item = (String, Request)> {
+    let shipped = list().iter().map(|workload| (workload.name().to_owned(), small::small(*workload)));
+    let variants = VARIANTS.iter().map(|(name, given)| {
+        let text = given.iter().fold((*name).to_owned(), |text, (key, value)| format!("{text},{key}={value}"));
+        (text, small::request(find(name).expect("it ships"), given))
+    });
+    shipped.chain(variants)
+}
+
+/// With `TOMBOLO_BLESS=1` the file is written again.
 #[test]
 fn every_pinned_line_is_of_an_instance() {
-    let variant = |(name, given): &(&str, &[(&str, &str)])| {
-        given.iter().fold((*name).to_owned(), |text, (key, value)| format!("{text},{key}={value}"))
-    };
-    let shipped = list().iter().map(|workload| workload.name().to_owned());
-    let instances: Vec<String> = shipped.chain(VARIANTS.iter().map(variant)).collect();
+    if std::env::var_os("TOMBOLO_BLESS").is_some() {
+        let line = |(instance, request): (String, Request)| {
+            let name = instance.split(',').next().expect("a name");
+            let workload = find(name).expect("it ships");
+            let recording = record(workload, &request, &RecordOptions::default(), Mode::Auto).expect("it is recorded");
+            format!("{instance} {:016x}\n", digest(&recording))
+        };
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/pinned.txt");
+        return std::fs::write(file, instances().map(line).collect::<String>()).expect("it is written");
+    }
     let pinned: Vec<&str> = PINNED.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
-    assert_eq!(pinned, instances);
+    assert_eq!(pinned, instances().map(|(instance, _)| instance).collect::<Vec<_>>());
 }

@@ -272,7 +272,7 @@ mod tests {
         let answer = Session::start(words, count.clone()).wait().expect("it runs");
         assert_eq!((answer.status, *count.0.lock().unwrap()), (0, (2, 2)));
         assert!(answer.output.starts_with('{'), "{}", answer.output);
-        assert!(answer.messages.iter().any(|message| message.starts_with("note: --scale 0.03")), "{answer:?}");
+        assert!(answer.messages.iter().any(|message| message.starts_with("note: --scale 3/100")), "{answer:?}");
         assert!(current().is_none());
     }
 
