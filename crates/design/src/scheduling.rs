@@ -3,24 +3,13 @@
 use crate::axis::{axis, option};
 use crate::placement::Movement;
 use crate::{DesignConfig, Elision};
-use tombolo_machine::{Conflict, MachineConfig, choice};
+use tombolo_machine::{Conflict, MachineConfig};
 use tombolo_types::stream::KernelInfo;
 use tombolo_types::{LaunchDevices, ModuleId};
 
 axis! {
     /// Module that runs a CTA.
-    pub enum Scheduling { Contiguous, Interleaved, VirtualGpu, Programmed } refused by conflict
-}
-
-choice! {
-    /// The assignment of a launch's CTAs to the SMs of a virtual GPU.
-    pub enum CtaAssignment {
-        /// CTA `g` belongs to the module of SM `g` modulo all SMs.
-        Static = "static",
-        /// The CTAs that fit at once are assigned as under `static`. Each later CTA, in ascending order, goes to the SM
-        /// that has room first. An SM asks the command processor, and its room stays empty until the answer arrives.
-        Dynamic = "dynamic",
-    }
+    pub enum Scheduling { Contiguous, Interleaved, VirtualGpu, VirtualGpuDynamic, Programmed } refused by conflict
 }
 
 option! {
@@ -41,10 +30,14 @@ option! {
     /// The machine as a single GPU with the SMs of all modules, numbered module after module: CTA `g` belongs to the module
     /// of SM `g` modulo all SMs. Source: UMH, section 6 ("a single virtual GPU", compute units numbered over the GPUs in
     /// Figure 5); Multi2Sim 4.2, which gives work-groups round robin to compute units.
-    pub struct VirtualGpu = "virtual-gpu" {
-        /// Assignment of the CTAs that do not fit at once.
-        cta_assignment: CtaAssignment = CtaAssignment::Static,
-    }
+    pub struct VirtualGpu = "virtual-gpu" {}
+}
+
+option! {
+    /// As `virtual-gpu` for the CTAs that fit at once. Each later CTA, in ascending order, goes to the SM that has room
+    /// first. An SM asks the command processor, and its room stays empty until the answer arrives. Source: assumed, as a
+    /// single GPU's dispatcher.
+    pub struct VirtualGpuDynamic = "virtual-gpu-dynamic" {}
 }
 
 option! {
@@ -138,12 +131,9 @@ impl Scheduling {
         match self {
             Scheduling::Contiguous(_) => CtaDistribution::Contiguous,
             Scheduling::Interleaved(Interleaved { cta_chunk }) => CtaDistribution::Interleaved { chunk: cta_chunk },
-            Scheduling::VirtualGpu(VirtualGpu { cta_assignment }) => {
-                let chunk = machine.topology.sms_per_module.into();
-                match cta_assignment {
-                    CtaAssignment::Static => CtaDistribution::Interleaved { chunk },
-                    CtaAssignment::Dynamic => CtaDistribution::Dynamic { chunk },
-                }
+            Scheduling::VirtualGpu(_) => CtaDistribution::Interleaved { chunk: machine.topology.sms_per_module.into() },
+            Scheduling::VirtualGpuDynamic(_) => {
+                CtaDistribution::Dynamic { chunk: machine.topology.sms_per_module.into() }
             }
             Scheduling::Programmed(_) => CtaDistribution::Program,
         }
@@ -201,8 +191,8 @@ impl CtaDistribution {
 }
 
 /// Dynamic assignment suits designs in which nothing depends on the module that runs a CTA.
-fn conflict(chosen: &Scheduling, _: &'static str, design: &DesignConfig) -> Option<Conflict> {
-    if !matches!(chosen, Scheduling::VirtualGpu(VirtualGpu { cta_assignment: CtaAssignment::Dynamic })) {
+fn conflict(chosen: &Scheduling, key: &'static str, design: &DesignConfig) -> Option<Conflict> {
+    if !matches!(chosen, Scheduling::VirtualGpuDynamic(_)) {
         return None;
     }
     let reason = match (design.placement.sharing().movement, design.elision) {
@@ -212,7 +202,7 @@ fn conflict(chosen: &Scheduling, _: &'static str, design: &DesignConfig) -> Opti
         (_, Elision::Cpelide(_)) => "the elision table is told which module accesses what",
         (Movement::Placed | Movement::Faults | Movement::HostCopies(_), Elision::Never(_)) => return None,
     };
-    Some(Conflict { key: "scheduling.cta_assignment", reason: format!("{reason}; \"static\" is permitted") })
+    Some(Conflict { key, reason: format!("{reason}; \"virtual-gpu\" is permitted") })
 }
 
 /// Number of parts in a program's launch: GPUs, or modules if its devices are modules.
@@ -264,7 +254,7 @@ mod tests {
 
     #[test]
     fn dynamic_assignment_is_refused_where_a_run_is_planned_ahead() {
-        let dynamic = Scheduling::VirtualGpu(VirtualGpu { cta_assignment: CtaAssignment::Dynamic });
+        let dynamic = Scheduling::VirtualGpuDynamic(VirtualGpuDynamic {});
         let reason = |preset: &str| {
             let shipped = crate::design(preset).and_then(|design| design.check()).expect("it ships");
             let design = DesignConfig { scheduling: dynamic, ..shipped };

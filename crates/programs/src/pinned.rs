@@ -1,7 +1,6 @@
 //! Digests for recordings from small instances: a change in a program's behaviour becomes visible, and is either
 //! intended or an error.
 
-use super::variants::VARIANTS;
 use super::*;
 use std::hash::{Hash, Hasher};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program};
@@ -56,12 +55,13 @@ pub(super) fn assert_pinned(name: &str, given: &str, recording: &Recording) {
     assert!(PINNED.lines().any(|pinned| pinned == found), "not pinned: {found}");
 }
 
-/// Every instance, with its name in the file.
-fn instances() -> impl Iterator<Item = (String, Request)> {
-    let shipped = list().iter().map(|workload| (workload.name().to_owned(), small::small(*workload)));
-    let variants = VARIANTS.iter().map(|(name, given)| {
-        let text = given.iter().fold((*name).to_owned(), |text, (key, value)| format!("{text},{key}={value}"));
-        (text, small::request(find(name).expect("it ships"), given))
+/// Every instance: its name in the file, its request, and how it is recorded.
+fn instances() -> impl Iterator<Item = (String, Request, RecordOptions)> {
+    let shipped =
+        list().iter().map(|workload| (workload.name().to_owned(), small::small(*workload), RecordOptions::default()));
+    let variants = tests::variants().map(|(name, request, given)| {
+        let options = RecordOptions { warp_width: 32, check_independence: true, ..RecordOptions::default() };
+        (format!("{name}{given}"), request, options)
     });
     shipped.chain(variants)
 }
@@ -70,15 +70,14 @@ fn instances() -> impl Iterator<Item = (String, Request)> {
 #[test]
 fn every_pinned_line_is_of_an_instance() {
     if std::env::var_os("TOMBOLO_BLESS").is_some() {
-        let line = |(instance, request): (String, Request)| {
-            let name = instance.split(',').next().expect("a name");
-            let workload = find(name).expect("it ships");
-            let recording = record(workload, &request, &RecordOptions::default(), Mode::Auto).expect("it is recorded");
+        let line = |(instance, request, options): (String, Request, RecordOptions)| {
+            let workload = find(instance.split(',').next().expect("a name")).expect("it ships");
+            let recording = record(workload, &request, &options, Mode::Verify).expect("it is recorded");
             format!("{instance} {:016x}\n", digest(&recording))
         };
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/pinned.txt");
         return std::fs::write(file, instances().map(line).collect::<String>()).expect("it is written");
     }
     let pinned: Vec<&str> = PINNED.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
-    assert_eq!(pinned, instances().map(|(instance, _)| instance).collect::<Vec<_>>());
+    assert_eq!(pinned, instances().map(|(instance, ..)| instance).collect::<Vec<_>>());
 }

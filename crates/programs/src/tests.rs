@@ -207,7 +207,7 @@ fn every_variant_computes_what_its_reference_does_in_warps_of_64_threads() {
 }
 
 /// Workload name, request and parameter text per variant.
-fn variants() -> impl Iterator<Item = (&'static str, Request, String)> {
+pub(super) fn variants() -> impl Iterator<Item = (&'static str, Request, String)> {
     VARIANTS.iter().map(|(name, given)| {
         let text: String = given.iter().map(|(key, value)| format!(",{key}={value}")).collect();
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();

@@ -50,11 +50,6 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("hit", &[("side", "32"), ("depth", "64"), ("steps", "1")]),
     ("mbir", &[("side", "40"), ("views", "70"), ("channels", "70"), ("radius", "4"), ("iterations", "2")]),
     ("jacobi", &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("aligned", "yes")]),
-    ("all-reduce", &[("algorithm", "tree"), ("bytes", "9000"), ("ctas", "3"), ("threads", "32"), ("slice", "256")]),
-    ("all-reduce", &[("algorithm", "one-shot"), ("bytes", "5000"), ("ctas", "3"), ("threads", "96")]),
-    ("all-reduce", &[("algorithm", "two-shot"), ("bytes", "5000"), ("ctas", "3"), ("threads", "96")]),
-    ("reduce-scatter", &[("algorithm", "direct"), ("bytes", "5000"), ("ctas", "3"), ("threads", "96")]),
-    ("all-gather", &[("algorithm", "direct"), ("bytes", "5000"), ("ctas", "3"), ("threads", "96")]),
     (
         "mbir",
         &[

@@ -8,6 +8,7 @@ use crate::explore::{Config, ExplorationVerdict, Start, is_hierarchical, refuses
 use crate::litmus::FinalState;
 use std::sync::OnceLock;
 use tombolo_protocol::catalogue::facts;
+use tombolo_types::StopFlag;
 
 /// States per placement; then [`WALKS`]. Source: assumed; a mutant's errors appear early.
 const STATES_OF_PLACEMENT: usize = 20_000;
@@ -104,8 +105,12 @@ impl SuiteTest {
         })
     }
 
-    /// Explores place after place until the broken rule is detected or the state budget is exhausted.
+    /// Explores place after place until the broken rule is detected or the state budget is exhausted. Nothing is detected if
+    /// the calling thread's [`StopFlag`] is set.
     fn seen(&self, mutant: &Mutant, states: usize) -> Option<TestDetection> {
+        if StopFlag::current().is_set() {
+            return None;
+        }
         let (judged, mut left) = (self.judged(), states);
         if refuses(&judged.program, mutant.protocol).is_some() {
             return None;

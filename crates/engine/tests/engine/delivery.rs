@@ -153,7 +153,10 @@ fn a_panic_ends_the_run_with_that_of_the_first_partition() {
         tell(&mut engine, 60_000, 1, Order::Panic);
         assert_eq!(panic_of(|| engine.run(threads)), "component 2 was told to panic", "{threads} threads");
         assert_eq!(engine.partitions()[2].0, [(Ps(50_950), 2)], "what happened can be looked at");
-        assert_eq!(panic_of(|| engine.run(threads)), "a run that ended in a panic cannot be continued");
+        assert_eq!(
+            panic_of(|| engine.run(threads)),
+            "a run that was stopped, or ended in a panic, cannot be continued"
+        );
     }
 }
 

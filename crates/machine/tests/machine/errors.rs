@@ -97,7 +97,7 @@ fn values_that_do_not_go_together_say_why() {
         ("l1.ways", "2048", "at most 32"),
         ("tlb.l1_entries", "33", "at most 32"),
         ("tlb.l2_ways", "64", "at most 32"),
-        ("l2.bytes", "100GB", "at most 536870912"),
+        ("l2.bytes", "100GB", "at most 1073741824"),
         ("l2.set_index", "low-bits", "96 sets are no power of two; use \"hashed\""),
         ("l1.sector_bytes", "2", "a power of two from 4 to the line of 128 bytes"),
         ("l1.sector_bytes", "256", "a power of two from 4 to the line of 128 bytes"),

@@ -24,28 +24,16 @@ pub(super) enum Collective {
 }
 
 parameters! {
-    /// bytes of a GPU's input and of its output, at scale 1; scales
+    /// bytes of the larger of a GPU's input and output, at scale 1; scales
     const BYTES = bytes: count(4..=1 << 32) = 16_777_216,
         "assumed: the size of many layers' activations; nccl-tests sweeps it";
-}
-
-parameters! {
     /// CTAs on each GPU, at scale 1; scales
     const CTAS = ctas: count(1..=1024) = 32, "NCCL: at most 32 channels on a GPU";
-}
-
-parameters! {
     /// threads per CTA
     const THREADS = threads: count(32..=1024) = 512, "NCCL, vLLM: 512 threads per CTA";
-}
-
-parameters! {
     /// most bytes of a message of a CTA; rounded up to whole lines
     const SLICE = slice: count(128..=1 << 30) = 131_072,
         "assumed: a quarter of NCCL's step of 512 KiB, a CTA's buffer of 4 MiB in 8 steps";
-}
-
-parameters! {
     /// launches of the operation, behind a launch in which each GPU writes its own memory
     const ITERATIONS = iterations: count(1..=1000) = 1, "assumed";
 }
@@ -61,11 +49,7 @@ program! {
         /// ring: sums and results travel along a ring; tree: along two binary trees; one-shot: each GPU loads all inputs;
         /// two-shot: each adds up a part, which the others then load
         algorithm: choice("ring", "tree", "one-shot", "two-shot") = "ring", ALGORITHM;
-        BYTES;
-        CTAS;
-        THREADS;
-        SLICE;
-        ITERATIONS;
+        BYTES; CTAS; THREADS; SLICE; ITERATIONS;
     }
     lay_out: lay_out;
 }
@@ -77,12 +61,7 @@ program! {
     parameters {
         /// ring: sums travel along a ring; direct: each GPU loads its part of all inputs
         algorithm: choice("ring", "direct") = "ring", ALGORITHM;
-        /// bytes of a GPU's input, at scale 1; scales; its output has the part of one GPU
-        bytes: count(4..=1 << 32) = 16_777_216, "assumed, as of all-reduce";
-        CTAS;
-        THREADS;
-        SLICE;
-        ITERATIONS;
+        BYTES; CTAS; THREADS; SLICE; ITERATIONS;
     }
     lay_out: lay_out;
 }
@@ -94,12 +73,7 @@ program! {
     parameters {
         /// ring: parts travel along a ring; direct: each GPU stores its part to all others
         algorithm: choice("ring", "direct") = "ring", ALGORITHM;
-        /// bytes of a GPU's output, at scale 1; scales; its input has the part of one GPU
-        bytes: count(4..=1 << 32) = 16_777_216, "assumed, as of all-reduce";
-        CTAS;
-        THREADS;
-        SLICE;
-        ITERATIONS;
+        BYTES; CTAS; THREADS; SLICE; ITERATIONS;
     }
     lay_out: lay_out;
 }

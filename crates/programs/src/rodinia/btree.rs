@@ -30,9 +30,8 @@ program! {
         order: count(4..=1024) = 256, "hal-uw/gem5-bmks-micro24, rodinia/b+tree/common.h (`DEFAULT_ORDER`)";
     }
     lay_out(name, request, memory) {
-        let [keys, queries, ranges, span] =
-            ["keys", "queries", "ranges", "span"].map(|name| request.scale.of(request.values.count(name)));
-        let span = if span == 0 { 0 } else { span };
+        let [keys, queries, ranges] = [keys, queries, ranges].map(|count| request.scale.of(count));
+        let span = if span == 0 { 0 } else { request.scale.of(span) };
         require(name, span < keys, || format!("a range of {span} keys beyond its first does not fit in {keys} keys"))?;
         check_indices(name, keys, "keys")?;
         let layout = NodeLayout { order: order as i32 };

@@ -138,16 +138,15 @@ fn unequal(machine: &MachineConfig, waves: u64) -> Vec<CtaBuilder> {
 fn under_dynamic_assignment_a_cta_runs_where_room_is_first() {
     let machine = machine(&["sm.ctas=2"]);
     let (an_sm, modules) = (u64::from(machine.topology.sms_per_module), machine.topology.modules() as u64);
-    let run = |assignment: &str, waves: u64, threads: usize| {
-        let assignment = format!("scheduling.cta_assignment={assignment}");
-        let design = design("hmg", &["scheduling=virtual-gpu", &assignment]);
+    let run = |scheduling: &str, waves: u64, threads: usize| {
+        let design = design("hmg", &[&format!("scheduling={scheduling}")]);
         let program = DirectedProgram::new(vec![unequal(&machine, waves), unequal(&machine, waves)])
             .with_commands(vec![launch(0, 0), launch(1, 1)]);
         simulate_on(threads, &machine, design, program)
     };
     // Static: three quarters of the SMs wait for the first module. Dynamic: they take over its later CTAs.
-    let (fixed, dynamic) = (run("static", 4, 1), run("dynamic", 4, 1));
-    assert_eq!(dynamic.digest, run("dynamic", 4, 3).digest);
+    let (fixed, dynamic) = (run("virtual-gpu", 4, 1), run("virtual-gpu-dynamic", 4, 1));
+    assert_eq!(dynamic.digest, run("virtual-gpu-dynamic", 4, 3).digest);
     let all = 2 * 2 * 4 * an_sm * modules;
     let ctas = |record: &RunRecord| record.kernels.iter().map(|kernel| kernel.ctas).sum::<u64>();
     assert_eq!((ctas(&fixed), ctas(&dynamic)), (all, all));
@@ -161,7 +160,7 @@ fn under_dynamic_assignment_a_cta_runs_where_room_is_first() {
     };
     assert_eq!(spread(&fixed), (Some(all / 4), Some(all / 4)));
     assert!(spread(&dynamic).0 < Some(all / 4), "{:?}", spread(&dynamic));
-    let (fixed, dynamic) = (run("static", 1, 1), run("dynamic", 1, 1));
+    let (fixed, dynamic) = (run("virtual-gpu", 1, 1), run("virtual-gpu-dynamic", 1, 1));
     assert_eq!(spread(&fixed), spread(&dynamic), "a single wave is assigned as under static");
 }
 
