@@ -25,15 +25,13 @@ pub(super) enum Collective {
 
 parameters! {
     /// bytes of the larger of a GPU's input and output, at scale 1; scales
-    const BYTES = bytes: count(4..=1 << 32) = 16_777_216,
-        "assumed: the size of many layers' activations; nccl-tests sweeps it";
+    const BYTES = bytes: count(4..=1 << 32) = 16_777_216, "assumed: a size of activations; nccl-tests sweeps it";
     /// CTAs on each GPU, at scale 1; scales
     const CTAS = ctas: count(1..=1024) = 32, "NCCL: at most 32 channels on a GPU";
     /// threads per CTA
     const THREADS = threads: count(32..=1024) = 512, "NCCL, vLLM: 512 threads per CTA";
     /// most bytes of a message of a CTA; rounded up to whole lines
-    const SLICE = slice: count(128..=1 << 30) = 131_072,
-        "assumed: a quarter of NCCL's step of 512 KiB, a CTA's buffer of 4 MiB in 8 steps";
+    const SLICE = slice: count(128..=1 << 30) = 131_072, "assumed: a quarter of NCCL's step of 512 KiB";
     /// launches of the operation, behind a launch in which each GPU writes its own memory
     const ITERATIONS = iterations: count(1..=1000) = 1, "assumed";
 }
