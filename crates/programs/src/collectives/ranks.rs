@@ -86,7 +86,7 @@ pub(super) struct Ranks {
     pub(super) input: Vec<Array<f32>>,
     pub(super) output: Vec<Array<f32>>,
     pub(super) staging: Vec<Array<f32>>,
-    /// By channel and message: the number of the launch that sent it.
+    /// By channel and message: the number of the sending launch, from 1; 0 before.
     pub(super) signals: Vec<Array<u32>>,
 }
 
@@ -186,8 +186,9 @@ impl Ranks {
         cta.barrier();
     }
 
-    /// Waits until the CTAs of this channel on all ranks have come here: each tells each, and waits for all. `first` is
-    /// the number of the meeting's first message; it takes as many as there are ranks. Each peer has a warp, in turn.
+    /// Waits until the CTAs of this channel on all ranks have come here: each CTA signals all others, and waits for all
+    /// others. A meeting has one message per rank; `first` is the number of the first message. Peers share the warps in
+    /// turn.
     pub(super) async fn meet(&self, cta: &mut Cta<'_>, epoch: u32, first: u64) {
         let Place { rank, channel } = self.place(cta.index());
         let (relaxed, release) = (Order::relaxed(Scope::Sys), Order::release(Scope::Sys));

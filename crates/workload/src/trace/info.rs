@@ -45,7 +45,7 @@ pub struct OperationCoverage {
     /// Bytes that these instructions read or write in memory: of lanes, before coalescing, for an instruction set; of
     /// line transactions otherwise.
     pub bytes: u64,
-    /// Effect that is not simulated, if there is one.
+    /// Effect missing from the simulation; `None` if the simulation has all effects.
     pub not_simulated: Option<String>,
 }
 

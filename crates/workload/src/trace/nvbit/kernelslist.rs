@@ -68,8 +68,8 @@ pub(super) fn read(path: &Path) -> Result<CommandList, TraceError> {
     Ok(list)
 }
 
-/// A note about other lists in the folder of the list at `path`: of other CUDA contexts of the traced program. A list that
-/// names no further kernel is a copy of this one.
+/// A note about further lists in the folder of the list at `path`. The tracer writes a list per CUDA context of a program. A
+/// list without further kernels is a copy of this one.
 fn other_lists(path: &Path, list: &CommandList) -> Option<String> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let known: Vec<&PathBuf> = list.kernels().collect();

@@ -7,7 +7,7 @@ pub(in crate::trace::nvbit) const UNKNOWN: &str = "the operation is unknown and 
 /// Limit of a bulk copy.
 pub(in crate::trace::nvbit) const BULK: &str = "traffic and completion of bulk copies";
 
-/// The effect of a known operation that is not simulated, if there is one.
+/// Effect of a known operation missing from the simulation; `None` if the simulation has all effects.
 pub(super) fn limit(operation: &str, kind: OpcodeKind, suffixes: Suffixes<'_>) -> Option<&'static str> {
     match kind {
         OpcodeKind::BulkCopy => return Some(BULK),
