@@ -4,36 +4,52 @@
 //! in the program that registers it, and found by the protocol's name: each crate with an action on protocols adds the
 //! function that performs it ([`add`]), and looks it up ([`function`]).
 
-use crate::coherence::Coherence;
+use crate::catalogue::Visitor;
+use crate::client_home::Nodes;
+use crate::coherence::Protocol;
 use crate::options::{ProtocolFacts, ProtocolOptions};
 use crate::vi::{Rules, Vi};
 use std::any::Any;
+use std::marker::PhantomData;
 use std::sync::{PoisonError, RwLock};
 
-/// A protocol between the modules' L2 caches that can be built from options. Every type with [`Rules`] is one.
+/// A protocol that can be built from options. Every type with [`Rules`] is one, and so is [`ClientHome`].
 pub trait ProtocolFamily: 'static {
-    /// The protocol without code for broken rules.
-    type Whole: Coherence;
-    /// The protocol that may have a broken rule. It may be the same type, if the protocol reads no broken rule.
-    type Breakable: Coherence;
+    /// Static facts.
+    const FACTS: &'static ProtocolFacts;
 
-    /// Builds the protocol with options that include no broken rule.
-    fn whole(options: ProtocolOptions) -> Self::Whole;
+    /// Passes the protocol to `visitor`, with options that include no broken rule. Code for broken rules may be missing.
+    fn whole<V: Visitor>(options: ProtocolOptions, visitor: V) -> V::Output;
 
-    /// Builds the protocol with options that may include a broken rule.
-    fn breakable(options: ProtocolOptions) -> Self::Breakable;
+    /// Passes the protocol to `visitor`, with options that may include a broken rule.
+    fn breakable<V: Visitor>(options: ProtocolOptions, visitor: V) -> V::Output;
 }
 
 impl<R: Rules> ProtocolFamily for R {
-    type Whole = Vi<R, false>;
-    type Breakable = Vi<R, true>;
+    const FACTS: &'static ProtocolFacts = &<Vi<R, true> as Protocol>::FACTS;
 
-    fn whole(options: ProtocolOptions) -> Self::Whole {
-        Vi::with(options)
+    fn whole<V: Visitor>(options: ProtocolOptions, visitor: V) -> V::Output {
+        visitor.visit(Vi::<R, false>::with(options))
     }
 
-    fn breakable(options: ProtocolOptions) -> Self::Breakable {
-        Vi::with(options)
+    fn breakable<V: Visitor>(options: ProtocolOptions, visitor: V) -> V::Output {
+        visitor.visit(Vi::<R, true>::with(options))
+    }
+}
+
+/// The family of `P`, a protocol between clients and homes.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientHome<P>(PhantomData<P>);
+
+impl<P: Nodes + From<ProtocolOptions>> ProtocolFamily for ClientHome<P> {
+    const FACTS: &'static ProtocolFacts = &<P as Protocol>::FACTS;
+
+    fn whole<V: Visitor>(options: ProtocolOptions, visitor: V) -> V::Output {
+        visitor.visit_nodes(P::from(options))
+    }
+
+    fn breakable<V: Visitor>(options: ProtocolOptions, visitor: V) -> V::Output {
+        visitor.visit_nodes(P::from(options))
     }
 }
 
@@ -75,9 +91,8 @@ pub fn register<F: ProtocolFamily>(name: &'static str) -> Result<(), NameTaken> 
     if crate::catalogue::facts(name).is_some() {
         return Err(NameTaken { name });
     }
-    let facts: &'static ProtocolFacts = &<F::Breakable as crate::coherence::Protocol>::FACTS;
     let expected = format!("{}, {name:?}", crate::catalogue::expected()).leak();
-    PROTOCOLS.write().unwrap_or_else(PoisonError::into_inner).push(Registered { name, facts, expected });
+    PROTOCOLS.write().unwrap_or_else(PoisonError::into_inner).push(Registered { name, facts: F::FACTS, expected });
     Ok(())
 }
 

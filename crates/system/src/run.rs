@@ -228,7 +228,7 @@ type RegisteredSimulator<D> = for<'a> fn(Prepared<'a, D>, ProtocolOptions) -> Re
 /// Compiles the simulator for the registered protocol called `name`, with these line contents.
 pub fn register_contents<F: ProtocolFamily, D: Contents>(name: &'static str) {
     let simulator: RegisteredSimulator<D> = |prepared, options| {
-        if D::BREAKABLE { prepared.visit(F::breakable(options)) } else { prepared.visit(F::whole(options)) }
+        if D::BREAKABLE { F::breakable(options, prepared) } else { F::whole(options, prepared) }
     };
     registry::add(name, simulator);
 }

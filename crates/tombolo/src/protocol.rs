@@ -4,6 +4,10 @@
 //! representative of each GPU, whether homes keep a directory, and what acquire and release do. The flow of loads, stores,
 //! atomics and invalidations is shared. A protocol with another flow implements [`Coherence`] and [`ProtocolFamily`].
 //!
+//! A protocol between caches that answer each other, with an owner that supplies what memory lacks, implements
+//! [`client_home::Nodes`] and is registered as [`ClientHome`]. Its caches hold blocks of host memory in GPU memory, as under
+//! NMOESI. `examples/own/src/msi.rs` is MSI: states, messages, and a directory next to host memory.
+//!
 //! The simulator and the model checker run the same rules: `run --check`, `check` and `check --timed` judge a registered
 //! protocol against the memory model that it promises, and its broken rules are tried like those of shipped protocols.
 //!
@@ -57,14 +61,17 @@
 //! }
 //! ```
 
-pub use tombolo_protocol::coherence::{Coherence, LineSlot, OrderingPoint, Protocol};
+pub use tombolo_protocol::block::{BlockData, ByteSet};
+pub use tombolo_protocol::client_home;
+pub use tombolo_protocol::coherence::{Coherence, LineSlot, OrderingPoint, Protocol, Refusal};
+pub use tombolo_protocol::effects::{Delivery, Effects};
 pub use tombolo_protocol::elision::RetainedLines;
 pub use tombolo_protocol::options::{BulkInvalidation, Choice, ProtocolFacts, ProtocolOptions, WritePolicy};
 pub use tombolo_protocol::plan::{Action, Members, Phase, Sync};
-pub use tombolo_protocol::registry::{NameTaken, ProtocolFamily};
+pub use tombolo_protocol::registry::{ClientHome, NameTaken, ProtocolFamily};
 pub use tombolo_protocol::topology::{Class, ClassSet};
 pub use tombolo_protocol::vi::{Rules, Vi};
-pub use tombolo_types::{Promise, Scope};
+pub use tombolo_types::{ModuleId, ModuleSet, Promise, Scope};
 
 /// Makes a protocol known by its name to the simulator, the model checker and the attack of the timing model.
 ///

@@ -207,7 +207,7 @@ type RegisteredExplorer = for<'a> fn(Exploration<'a>, ProtocolOptions) -> Report
 
 /// Compiles the explorer for the registered protocol called `name`.
 pub fn register<F: ProtocolFamily>(name: &'static str) {
-    let explorer: RegisteredExplorer = |exploration, options| exploration.visit(F::breakable(options));
+    let explorer: RegisteredExplorer = |exploration, options| F::breakable(options, exploration);
     registry::add(name, explorer);
 }
 

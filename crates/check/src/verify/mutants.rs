@@ -118,11 +118,11 @@ pub enum Broken {
 }
 
 impl Broken {
-    /// True if the rule changes the reachable states of a protocol with these facts.
-    fn applies(self, facts: &ProtocolFacts) -> bool {
+    /// True if the rule changes the reachable states of `protocol`, which has these facts.
+    fn applies(self, protocol: &str, facts: &ProtocolFacts) -> bool {
         match self {
             Broken::Rule(rule) => rule.applies(facts),
-            Broken::Nmoesi(_) => facts.host,
+            Broken::Nmoesi(_) => protocol == tombolo_protocol::nmoesi::NAME,
         }
     }
 }
@@ -150,7 +150,7 @@ struct RuleInfo {
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
     let of = |rule: Broken| {
         let known = catalogue::all().into_iter().filter(|(protocol, _)| protocols.contains(protocol));
-        known.filter(move |(_, facts)| rule.applies(facts)).map(move |(protocol, _)| Mutant { rule, protocol })
+        known.filter(move |(protocol, facts)| rule.applies(protocol, facts)).map(move |(protocol, _)| Mutant { rule, protocol })
     };
     let rules = BrokenRule::ALL.into_iter().map(Broken::Rule);
     rules.chain(BrokenNmoesi::ALL.into_iter().map(Broken::Nmoesi)).flat_map(of).collect()

@@ -66,6 +66,9 @@ pub use client::{ClientBlock, ClientState, PendingTransaction};
 pub use home::{DirtyBytes, HomeEntry, Recall, RecallPurpose, Transaction};
 use tombolo_types::{ModuleId, Promise, Scope, choice};
 
+/// The protocol's name in the [catalogue](crate::catalogue).
+pub const NAME: &str = "nmoesi";
+
 /// Design choices within NMOESI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NmoesiOptions {

@@ -85,20 +85,60 @@ fn what_a_crate_adds_is_listed_and_shown_and_the_design_is_verified() {
     assert!(stdout(&own(&["list", "designs"])).contains("careful-hmg"));
 }
 
+/// Folder with shipped tests, given by their folder and name.
+fn shipped_tests(names: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../check/tests/data");
+    for name in names {
+        let file = data.join(format!("{name}.litmus"));
+        std::fs::copy(&file, folder.path().join(file.file_name().expect("a file"))).expect("a shipped test");
+    }
+    folder
+}
+
+/// Verdicts of an exploration of these shipped tests under a design of the example.
+fn verdicts(design: &str, names: &[&str]) -> Vec<Value> {
+    let folder = shipped_tests(names);
+    let shapes = folder.path().display().to_string();
+    let explored = document(&["check", "--design", design, "--litmus", &shapes, "--json"]);
+    let tests = explored["designs"][0]["tests"].as_array().expect("a list");
+    tests.iter().map(|test| test["verdict"].clone()).collect()
+}
+
+#[test]
+fn msi_of_a_crate_is_timed_checked_attacked_and_explored_with_a_host() {
+    let on = ["--machine", "umh-2-nvlink", "--workload", "reduction", "--scale", "1/16"];
+    let run = |design: &str| document(&[&["run", "--design", design, "--check", "--json"], &on[..]].concat());
+    let (msi, umh) = (run("msi"), run("umh"));
+    assert_eq!((&msi["check"]["violations"], &umh["check"]["violations"]), (&0.into(), &0.into()));
+    let states = msi["blocks"]["states"].as_object().expect("blocks by state");
+    assert_eq!(states.keys().collect::<Vec<_>>(), ["I", "M", "S"]);
+    // MSI knows no exclusive clean state and no transfer between GPUs: it sends more bytes than NMOESI.
+    assert_eq!(msi["blocks"]["from_peers"], 0);
+    let bytes = |record: &Value| record["blocks"]["data_bytes"].as_u64().expect("a count");
+    assert!(bytes(&msi) > bytes(&umh), "{} and {}", bytes(&msi), bytes(&umh));
+    let tests = [
+        "shapes/MP.gpu",
+        "shapes/MP.sys",
+        "shapes/CoRWR.sys",
+        "shapes/Atomics.gpu",
+        "kernels/K-MP",
+        "kernels/K-Both-Write",
+        "host/CoWR+host.sys",
+        "host/MP+host-writes.sys",
+        "host/Atomics+host.sys",
+    ];
+    assert_eq!(verdicts("msi", &tests), ["ok"; 9]);
+    let attacked = own(&["check", "--design", "msi", "--timed", "100"]);
+    assert!(attacked.status.success(), "{}", stderr(&attacked));
+}
+
 #[test]
 fn a_protocol_of_a_crate_is_timed_checked_attacked_and_explored() {
     let on = ["--machine", "two-boards", "--scale", "1/64", "--workload", "distant-sum,elements=65536"];
     let run = document(&[&["run", "--design", "gpu-directory", "--check", "--json"], &on[..]].concat());
     assert_eq!((&run["design"], &run["check"]["violations"]), (&"gpu-directory".into(), &0.into()));
-    let folder = tempfile::tempdir().expect("a folder");
-    let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../check/tests/data/shapes");
-    for test in ["MP.gpu.litmus", "MP.sys.litmus"] {
-        std::fs::copy(litmus.join(test), folder.path().join(test)).expect("a shipped test");
-    }
-    let shapes = folder.path().display().to_string();
-    let explored = document(&["check", "--design", "gpu-directory", "--litmus", &shapes, "--json"]);
-    let tests = explored["designs"][0]["tests"].as_array().expect("a list");
-    assert!(tests.len() == 2 && tests.iter().all(|test| test["verdict"] == "ok"), "{explored}");
+    assert_eq!(verdicts("gpu-directory", &["shapes/MP.gpu", "shapes/MP.sys"]), ["ok"; 2]);
     let attacked = own(&["check", "--design", "gpu-directory", "--timed", "50"]);
     assert!(attacked.status.success(), "{}", stderr(&attacked));
     let unknown = own(&[
@@ -113,5 +153,5 @@ fn a_protocol_of_a_crate_is_timed_checked_attacked_and_explored() {
         "triad",
     ]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(stderr(&unknown).contains("\"nmoesi\", \"gpu-directory\""), "{}", stderr(&unknown));
+    assert!(stderr(&unknown).contains("\"nmoesi\", \"gpu-directory\", \"msi\""), "{}", stderr(&unknown));
 }
