@@ -83,6 +83,9 @@ impl Links {
                 return Some("fabric.shape is one medium for all, which has no lanes of one GPU to turn");
             }
             FabricShape::Pairs => return Some("fabric.shape is links from each GPU to each, which no switch watches"),
+            FabricShape::Ring | FabricShape::Torus | FabricShape::Links => {
+                return Some("fabric.shape is links between GPUs, which no switch watches");
+            }
         }
         match (link.lanes, link.rate.is_infinite()) {
             (1, _) => Some("gpu_link.lanes is 1, and each way keeps one"),
@@ -98,6 +101,7 @@ impl Links {
             machine.module_link.rate = Rate::INFINITE;
             machine.gpu_link.rate = Rate::INFINITE;
             machine.fabric.uplink_rate = Rate::INFINITE;
+            machine.fabric.links = machine.fabric.links.at(|_| Rate::INFINITE);
             if let Some(link) = &mut machine.host_link {
                 link.rate = Rate::INFINITE;
             }

@@ -3,6 +3,7 @@
 use crate::error::ConfigError;
 use crate::machine::{DramConfig, FabricShape, MachineConfig, SetIndex};
 use crate::tree::ConfigTable;
+use std::collections::BTreeSet;
 use tombolo_types::Ps;
 
 /// A value in conflict with other values.
@@ -44,6 +45,8 @@ pub(crate) const LINES_LIMIT: u64 = 1 << 27;
 pub(crate) const WAYS_LIMIT: u64 = 32;
 /// Maximum number of lanes per link and direction: assumed, twice the number in the widest PCI Express link.
 const LANES_LIMIT: u64 = 64;
+/// Maximum number of uplinks in a tree: they are numbered like GPUs.
+const UPLINKS_LIMIT: usize = 255;
 /// Maximum number of bytes per message part: assumed, sixteen times the largest line. A whole message, with header,
 /// mask and line in whole flits, then stays below 64 KB, the limit for the model's counters.
 const MESSAGE_LIMIT: u64 = 4096;
@@ -287,9 +290,47 @@ impl MachineConfig {
     fn fabric_conflict(&self) -> Option<Conflict> {
         let (gpus, fabric) = (self.topology.gpus, &self.fabric);
         let divides = fabric.gpus_per_leaf > 0 && gpus.is_multiple_of(fabric.gpus_per_leaf);
+        let ports = usize::from(gpus / fabric.gpus_per_leaf.max(1)) * usize::from(fabric.uplinks);
         demand(fabric.shape != FabricShape::Tree || divides, "fabric.gpus_per_leaf", || {
             format!("{gpus} GPUs cannot be shared equally among leaves of as many")
         })
+        .or_else(|| {
+            demand(fabric.shape != FabricShape::Tree || ports <= UPLINKS_LIMIT, "fabric.uplinks", || {
+                format!("a tree has at most {UPLINKS_LIMIT} uplinks in all, and this one would have {ports}")
+            })
+        })
+        .or_else(|| {
+            let divides = gpus == 1 || gpus.is_multiple_of(fabric.columns);
+            demand(fabric.shape != FabricShape::Torus || divides, "fabric.columns", || {
+                format!("{gpus} GPUs cannot stand in rows of as many")
+            })
+        })
+        .or_else(|| self.links_conflict())
+    }
+
+    /// Reason why the fabric's listed links cannot be used, or leave a GPU out.
+    fn links_conflict(&self) -> Option<Conflict> {
+        let (gpus, list) = (self.topology.gpus, &self.fabric.links.0);
+        if self.fabric.shape != FabricShape::Links || gpus == 1 {
+            return None;
+        }
+        let mut pairs = BTreeSet::new();
+        let wrong = list.iter().find_map(|link| {
+            let (one, other) = link.ends;
+            if one == other {
+                Some(format!("a link joins two GPUs, and this one has {one} at both ends"))
+            } else if one.max(other).0 >= gpus {
+                Some(format!("{} is none of {gpus} GPUs", one.max(other)))
+            } else if !pairs.insert((one.min(other), one.max(other))) {
+                Some(format!("{one} and {other} have one link at most"))
+            } else if link.latency < self.gpu_link.latency {
+                Some(format!("{one} to {other} takes less than gpu_link.latency, which must be the least of all"))
+            } else {
+                None
+            }
+        });
+        let unreachable = || self.find_routes()?.err().map(|pair| format!("{} cannot reach {}", pair.from, pair.to));
+        wrong.or_else(unreachable).map(|reason| Conflict { key: "fabric.links", reason })
     }
 
     fn message_conflict(&self) -> Option<Conflict> {

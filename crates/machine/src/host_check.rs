@@ -90,10 +90,16 @@ impl MachineConfig {
             HostPath::Own => demand(host.link.latency > Ps::ZERO, "host_link.latency", || {
                 "links of the GPUs' own to the host take time".to_owned()
             }),
-            HostPath::Fabric => demand(self.fabric.shape != FabricShape::Tree, "host_link.through", || {
-                "nothing but leaves of GPUs hangs from a tree; its GPUs have links of their \"own\" to a host"
-                    .to_owned()
-            }),
+            HostPath::Fabric => {
+                let has_place =
+                    matches!(self.fabric.shape, FabricShape::Switch | FabricShape::Shared | FabricShape::Pairs);
+                demand(has_place, "host_link.through", || {
+                    let shape = self.fabric.shape.word();
+                    format!(
+                        "a host has no place in a fabric of shape {shape:?}; its GPUs have links of their \"own\" to a host"
+                    )
+                })
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use crate::coherent_host::{
 use crate::description::{DescriptionKind, NO_DESCRIPTION, OptionalSection};
 pub use crate::energy::EnergyConfig;
 use crate::error::ConfigError;
-pub use crate::fabric::{FabricConfig, FabricShape};
+pub use crate::fabric::{FabricConfig, FabricShape, LinkList, ListedLink};
 pub use crate::memory::{DramConfig, MemoryCacheConfig, RefreshScope};
 use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};

@@ -177,6 +177,7 @@ impl MachineConfig {
         small.module_link.rate = rate(self.module_link.rate, scale);
         small.gpu_link.rate = rate(self.gpu_link.rate, scale);
         small.fabric.uplink_rate = rate(self.fabric.uplink_rate, scale);
+        small.fabric.links = self.fabric.links.at(|full| rate(full, scale));
         small.host.copy_rate = rate(self.host.copy_rate, scale);
         small.paging.host_rate = rate(self.paging.host_rate, scale);
         small.publication.entries = count(self.publication.entries, scale).max(2);

@@ -206,9 +206,18 @@ impl<'a> SourceText<'a> {
         ConfigValue { text, place: self.place(span.start), source, below: None }
     }
 
+    /// The text of a list: its words with commas between them, the words of a list inside it with colons.
     fn list(&self, key: &str, list: &DeArray<'_>) -> Result<String, ConfigError> {
-        let words = list.iter().map(|word| self.scalar(key, word.get_ref(), word.span().start));
-        Ok(words.collect::<Result<Vec<String>, ConfigError>>()?.join(","))
+        let words =
+            |list: &DeArray<'_>, between: &str, word: &dyn Fn(&DeValue<'_>, usize) -> Result<String, ConfigError>| {
+                let words = list.iter().map(|item| word(item.get_ref(), item.span().start));
+                Ok(words.collect::<Result<Vec<String>, ConfigError>>()?.join(between))
+            };
+        let scalar = |value: &DeValue<'_>, offset: usize| self.scalar(key, value, offset);
+        words(list, ",", &|value, offset| match value {
+            DeValue::Array(inner) => words(inner, ":", &scalar),
+            value => scalar(value, offset),
+        })
     }
 
     fn scalar(&self, key: &str, value: &DeValue<'_>, offset: usize) -> Result<String, ConfigError> {

@@ -104,16 +104,19 @@ pub(crate) fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
 /// Uplinks between the switches in a tree.
 pub(crate) fn tree(machine: &MachineConfig) -> tree::TreeConfig {
     let fabric = &machine.fabric;
+    let of_gpus = switch(machine);
+    let uplinks = u32::from(machine.topology.gpus / fabric.gpus_per_leaf) * u32::from(fabric.uplinks);
     tree::TreeConfig {
         gpus_per_leaf: fabric.gpus_per_leaf,
-        uplinks: switch::SwitchConfig { rate: fabric.uplink_rate, ..switch(machine) },
+        per_leaf: fabric.uplinks,
+        uplinks: switch::SwitchConfig { rate: fabric.uplink_rate, ports: of_gpus.ports.max(uplinks), ..of_gpus },
         latency: fabric.uplink_latency,
     }
 }
 
 /// Number of GPUs whose output and input ports at the switch are separate components. `host` includes a coherent host
-/// attached to the switch. Zero if the GPUs share a medium or tree uplinks, have a link per pair, or turn lanes
-/// (`turns`), or if no packet crosses the switch.
+/// attached to the switch. Zero if the GPUs share a medium or tree uplinks, have a link per pair, pass packets on, or turn
+/// lanes (`turns`), or if no packet crosses the switch.
 pub fn gpu_ports(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
     let inside = machine.coherent_host().is_some_and(|config| host && config.link.through == HostPath::Fabric);
     let members = machine.topology.gpus + u8::from(inside);
@@ -262,16 +265,19 @@ pub(crate) fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPo
 }
 
 /// Rate at which data can enter a module while the GPU's link has `lanes` incoming lanes: the port's rate or the
-/// module's share of the link, whichever is less. With a link per GPU pair, all links of the GPU count. A shared medium
-/// counts with the rate that a single GPU gets alone.
+/// module's share of the link, whichever is less. With several links per GPU, all links of the GPU with the slowest ones
+/// count. A shared medium counts with the rate that a single GPU gets alone.
 pub(crate) fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     let (topology, link) = (&machine.topology, &machine.gpu_link);
     let crosses = topology.gpus > 1 && !link.rate.is_infinite();
-    let links = match machine.fabric.shape {
-        machine::FabricShape::Switch | machine::FabricShape::Tree | machine::FabricShape::Shared => 1,
-        machine::FabricShape::Pairs => u128::from(topology.gpus.saturating_sub(1)),
+    let all = match machine.fabric.shape {
+        machine::FabricShape::Switch | machine::FabricShape::Tree | machine::FabricShape::Shared => link.rate.0.into(),
+        machine::FabricShape::Pairs => u128::from(link.rate.0) * u128::from(topology.gpus.saturating_sub(1)),
+        machine::FabricShape::Ring | machine::FabricShape::Torus | machine::FabricShape::Links => {
+            machine.routes().map_or(u64::MAX, |routes| routes.least_incoming().0).into()
+        }
     };
-    let of_lanes = u128::from(link.rate.0) * links * u128::from(lanes) / u128::from(link.lanes);
+    let of_lanes = all * u128::from(lanes) / u128::from(link.lanes);
     let share = Rate(u64::try_from(of_lanes).expect("lanes are a few dozen") / u64::from(topology.modules_per_gpu));
     match machine.module_link.rate {
         port if !crosses => port,

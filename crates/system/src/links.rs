@@ -54,7 +54,8 @@ impl<'a, D: Contents> RunLinks<'a, D> {
     }
 
     /// Link records for a run that ended at `end`. The order: both directions for each GPU's link and the host's link,
-    /// both directions for each leaf's uplink or for the shared medium, and the outgoing port for each module.
+    /// both directions for each leaf's uplinks or for the shared medium, each link between two GPUs that pass packets on, and
+    /// the outgoing port for each module.
     pub(crate) fn records(&self, machine: &MachineConfig, modules: &[&dyn ModuleCounters], end: Ps) -> Vec<LinkRecord> {
         let of_run = |time: u64| if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 };
         let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
@@ -86,6 +87,7 @@ impl<'a, D: Contents> RunLinks<'a, D> {
             let ways = fabric.uplink_stats(leaf).into_iter().flat_map(|ways| ["up", "down"].into_iter().zip(ways));
             links.extend(ways.map(|(word, stats)| record(format!("leaf{leaf}.{word}"), &stats, one)));
         }
+        links.extend(fabric.hops().iter().map(|((from, to), stats)| record(format!("{from}.{to}"), stats, one)));
         for module in modules {
             links.push(record(format!("{}.out", module.id()), module.port().stats(), one));
         }

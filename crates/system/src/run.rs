@@ -344,6 +344,7 @@ fn modules<C: L2Design<D>, D: Contents>(
     let (sharing, cargo, between) = (&built.sharing, Sideband::default(), C::SharedBySlices::default());
     let host_machine = host_machine(&built.machine).map(Arc::new);
     let hints = hints::are_useful(&built.machine);
+    let routes = built.machine.routes().map(Arc::new);
     let wires = shared.follows.then(|| Arc::new(UnloadedLatencies::new(built, layout)));
     let module = |module| {
         let is_host = layout.host() == Some(module);
@@ -371,6 +372,7 @@ fn modules<C: L2Design<D>, D: Contents>(
             packet_sizes: PacketSizes::new(&machine),
             tlb_banks: convert::tlb_banks(&machine),
             unloaded_latencies: wires.clone(),
+            routes: routes.clone(),
             machine,
             probe: shared.watch.clone(),
             extents: shared.extents.clone(),

@@ -150,7 +150,9 @@ struct RuleInfo {
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
     let of = |rule: Broken| {
         let known = catalogue::all().into_iter().filter(|(protocol, _)| protocols.contains(protocol));
-        known.filter(move |(protocol, facts)| rule.applies(protocol, facts)).map(move |(protocol, _)| Mutant { rule, protocol })
+        known
+            .filter(move |(protocol, facts)| rule.applies(protocol, facts))
+            .map(move |(protocol, _)| Mutant { rule, protocol })
     };
     let rules = BrokenRule::ALL.into_iter().map(Broken::Rule);
     rules.chain(BrokenNmoesi::ALL.into_iter().map(Broken::Nmoesi)).flat_map(of).collect()

@@ -4,6 +4,7 @@
 use crate::convert;
 use crate::fabric::link::{Link, LinkConfig, LinkStats, Traffic};
 use crate::fabric::pairs::Pairs;
+use crate::fabric::routed_links::RoutedLinks;
 use crate::fabric::shared_bus::{LinkCrossing, SharedBus, SharedBusConfig};
 use crate::fabric::switch::{Switch, SwitchConfig};
 use crate::fabric::tree::Tree;
@@ -28,6 +29,8 @@ pub(crate) enum FixedLinks {
     Shared(SharedBus),
     /// A link per GPU pair.
     Pairs(Pairs),
+    /// Links between some GPUs, which pass packets on.
+    Routed(RoutedLinks),
 }
 
 impl FixedLinks {
@@ -45,6 +48,10 @@ impl FixedLinks {
             },
             FabricShape::Shared => FixedLinks::Shared(SharedBus::new(SharedBusConfig { members, host, rate, flit })),
             FabricShape::Pairs => FixedLinks::Pairs(Pairs::new(members, rate)),
+            FabricShape::Ring | FabricShape::Torus | FabricShape::Links => {
+                let routes = machine.routes().expect("GPUs pass packets on");
+                FixedLinks::Routed(RoutedLinks::new(routes, flit, machine.gpu_link.latency))
+            }
         })
     }
 
@@ -62,6 +69,7 @@ impl FixedLinks {
                 let sent = pairs.send(now, ends, traffic, bytes);
                 LinkCrossing { sent, left: sent }
             }
+            FixedLinks::Routed(links) => links.cross(now, ends, traffic, bytes),
         }
     }
 
@@ -72,6 +80,7 @@ impl FixedLinks {
             (FixedLinks::Tree { switch, .. }, Direction::In) => switch.stats(gpu).left,
             (FixedLinks::Shared(medium), _) => medium.stats(gpu, direction),
             (FixedLinks::Pairs(pairs), _) => pairs.stats(gpu, direction),
+            (FixedLinks::Routed(links), _) => links.stats(gpu, direction),
         }
     }
 
@@ -79,7 +88,7 @@ impl FixedLinks {
     pub(crate) fn uplink_stats(&self, leaf: u8) -> Option<[LinkStats; 2]> {
         match self {
             FixedLinks::Tree { tree, .. } => Some(tree.stats(leaf)),
-            FixedLinks::Shared(_) | FixedLinks::Pairs(_) => None,
+            FixedLinks::Shared(_) | FixedLinks::Pairs(_) | FixedLinks::Routed(_) => None,
         }
     }
 
@@ -87,7 +96,15 @@ impl FixedLinks {
     pub(crate) fn medium_stats(&self) -> Option<[LinkStats; 2]> {
         match self {
             FixedLinks::Shared(medium) => Some(medium.direction_stats()),
-            FixedLinks::Tree { .. } | FixedLinks::Pairs(_) => None,
+            FixedLinks::Tree { .. } | FixedLinks::Pairs(_) | FixedLinks::Routed(_) => None,
+        }
+    }
+
+    /// Counters for each link between two GPUs that pass packets on; empty in other fabrics.
+    pub(crate) fn hops(&self) -> Vec<((GpuId, GpuId), LinkStats)> {
+        match self {
+            FixedLinks::Routed(links) => links.hops().collect(),
+            FixedLinks::Tree { .. } | FixedLinks::Shared(_) | FixedLinks::Pairs(_) => Vec::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Connection between modules in different GPUs, if modelled as a single component:
 //! - a link from each GPU to a leaf in a switch tree (`tree`);
 //! - one shared medium (`shared_bus`), or a link per GPU pair (`pairs`);
+//! - links between some GPUs, which pass packets on (`routed_links`);
 //! - links with turning lanes to one switch (`turning_link`).
 //!
 //! A host is an additional GPU in this fabric, or has separate links (`host_end`). GPU ports with fixed rates
@@ -22,6 +23,7 @@ pub(crate) mod packet;
 pub(crate) mod packet_size;
 pub(crate) mod pairs;
 pub(crate) mod port;
+pub(crate) mod routed_links;
 pub(crate) mod shared_bus;
 pub(crate) mod sideband;
 pub(crate) mod switch;
@@ -240,8 +242,8 @@ impl<D: Contents> Fabric<D> {
         (GpuId(route.source.0 / self.modules_per_gpu), GpuId(route.target.0 / self.modules_per_gpu))
     }
 
-    /// Counters for one direction of a GPU's link, or the host's link if the host belongs to the fabric. With a link
-    /// per GPU pair, all links of the GPU are added, with their average busy time. `None` if ports are separate
+    /// Counters for one direction of a GPU's link, or the host's link if the host belongs to the fabric. With
+    /// several links per GPU, all of them are added, with their average busy time. `None` if ports are separate
     /// components.
     pub fn stats(&self, gpu: GpuId, direction: Direction) -> Option<LinkStats> {
         match self.links.as_ref()? {
@@ -268,6 +270,14 @@ impl<D: Contents> Fabric<D> {
         match self.links.as_ref()? {
             FabricLinks::Fixed(links) => links.medium_stats(),
             FabricLinks::Turning(_) => None,
+        }
+    }
+
+    /// Counters for each link between two GPUs that pass packets on, by its ends; empty in other fabrics.
+    pub fn hops(&self) -> Vec<((GpuId, GpuId), LinkStats)> {
+        match &self.links {
+            Some(FabricLinks::Fixed(links)) => links.hops(),
+            None | Some(FabricLinks::Turning(_)) => Vec::new(),
         }
     }
 

@@ -36,20 +36,57 @@ pub(crate) struct PortStats {
     pub(crate) left: LinkStats,
 }
 
+/// An output whose packets are known before they arrive: reserved in flits, in order for each source.
 #[derive(Clone, Debug)]
-struct SwitchPort {
-    stats: PortStats,
-    /// Reserved flits at the output.
+pub(crate) struct OutputPort {
+    flit: Divisor,
+    stats: LinkStats,
+    /// Reserved flits.
     out: Calendar,
     /// Departure time for the last byte in the latest packet, by source GPU.
     last: Vec<Ps>,
+}
+
+impl OutputPort {
+    /// An idle output with this rate and packet size granularity, for packets from `sources` GPUs.
+    pub(crate) fn new(rate: Rate, flit: Bytes, sources: usize) -> OutputPort {
+        let out = Calendar::new(flit_time(flit, rate));
+        OutputPort { flit: Divisor::new(flit.0), stats: LinkStats::default(), out, last: vec![Ps::ZERO; sources] }
+    }
+
+    /// Sends a packet from a GPU that may leave from `ready` on; returns when the last byte leaves. The order of calls is
+    /// that of [`Switch::forward`].
+    #[inline]
+    pub(crate) fn send(&mut self, now: Ps, ready: Ps, from: GpuId, traffic: Traffic, bytes: Bytes) -> Ps {
+        let (whole, rest) = self.flit.split(bytes.0);
+        let flits = whole + u64::from(rest > 0);
+        // A packet without bytes takes no flit, but still waits for packets ahead of it.
+        let last = &mut self.last[usize::from(from.0)];
+        *last = self.out.reserve(now, ready, flits).max(*last);
+        let left = *last;
+        let sending = self.out.span(flits);
+        self.stats.count(traffic, bytes);
+        self.stats.busy += sending;
+        self.stats.worst_queueing = self.stats.worst_queueing.max(left.saturating_sub(ready + sending));
+        left
+    }
+
+    /// Counters so far.
+    pub(crate) fn stats(&self) -> &LinkStats {
+        &self.stats
+    }
+}
+
+#[derive(Clone, Debug)]
+struct SwitchPort {
+    entered: TrafficStats,
+    output: OutputPort,
 }
 
 /// A switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
     crossing: Ps,
-    flit: Divisor,
     /// Ports by GPU.
     ports: Vec<SwitchPort>,
 }
@@ -66,13 +103,9 @@ fn flit_time(flit: Bytes, rate: Rate) -> u64 {
 impl Switch {
     /// An idle switch.
     pub fn new(config: SwitchConfig) -> Switch {
-        let out = Calendar::new(flit_time(config.flit, config.rate));
-        let port = SwitchPort { stats: PortStats::default(), out, last: vec![Ps::ZERO; config.ports as usize] };
-        Switch {
-            crossing: config.crossing,
-            flit: Divisor::new(config.flit.0),
-            ports: vec![port; config.ports as usize],
-        }
+        let output = OutputPort::new(config.rate, config.flit, config.ports as usize);
+        let port = SwitchPort { entered: TrafficStats::default(), output };
+        Switch { crossing: config.crossing, ports: vec![port; config.ports as usize] }
     }
 
     /// Forwards a packet of `bytes` bytes whose last byte arrives at `inside`; returns when the last byte leaves. Calls
@@ -80,26 +113,16 @@ impl Switch {
     /// order.
     #[inline]
     pub fn forward(&mut self, now: Ps, inside: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
-        let entered = &mut self.ports[usize::from(from.0)].stats.entered;
+        let entered = &mut self.ports[usize::from(from.0)].entered;
         entered.packets += 1;
         entered.bytes += bytes.0;
-        let SwitchPort { stats: PortStats { left: stats, .. }, out, last } = &mut self.ports[usize::from(to.0)];
-        let (whole, rest) = self.flit.split(bytes.0);
-        let (ready, flits) = (inside + self.crossing, whole + u64::from(rest > 0));
-        // A packet without bytes takes no flit, but still waits for packets ahead of it.
-        let last = &mut last[usize::from(from.0)];
-        *last = out.reserve(now, ready, flits).max(*last);
-        let left = *last;
-        let sending = out.span(flits);
-        stats.count(traffic, bytes);
-        stats.busy += sending;
-        stats.worst_queueing = stats.worst_queueing.max(left.saturating_sub(ready + sending));
-        left
+        self.ports[usize::from(to.0)].output.send(now, inside + self.crossing, from, traffic, bytes)
     }
 
     /// Counters for the port to `gpu`.
     pub(crate) fn stats(&self, gpu: GpuId) -> PortStats {
-        self.ports[usize::from(gpu.0)].stats
+        let SwitchPort { entered, output } = &self.ports[usize::from(gpu.0)];
+        PortStats { entered: *entered, left: *output.stats() }
     }
 }
 

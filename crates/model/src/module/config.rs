@@ -14,7 +14,7 @@ use crate::observe::value_probe::{Contents, WarpSlot};
 use crate::sm::translation::bank_of;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use tombolo_machine::MachineConfig;
+use tombolo_machine::{MachineConfig, Routes};
 use tombolo_protocol::Coherence;
 use tombolo_protocol::copies::Copies;
 use tombolo_protocol::drain::StoreRoute;
@@ -54,6 +54,8 @@ pub struct ModuleSite<D: Contents> {
     pub packet_sizes: PacketSizes,
     /// Zero-load trip latencies between modules, if loads are followed (`observe/latency.rs`).
     pub unloaded_latencies: Option<Arc<UnloadedLatencies>>,
+    /// Paths between GPUs that pass packets on; `None` in other fabrics.
+    pub routes: Option<Arc<Routes>>,
     /// Probe that checks load values.
     pub probe: D::Probe,
     /// Line sets for ranged operations at boundaries.
@@ -117,6 +119,7 @@ impl<D: Contents> ModuleSite<D> {
             machine: Arc::clone(&self.machine),
             packet_sizes: self.packet_sizes.clone(),
             unloaded_latencies: self.unloaded_latencies.clone(),
+            routes: self.routes.clone(),
             probe: self.probe.clone(),
             extents: self.extents.clone(),
             schedule: Arc::clone(&self.schedule),
@@ -209,7 +212,11 @@ impl<D: Contents> ModuleSite<D> {
             return hop + way;
         }
         let [from, to] = [self.module, target].map(|module| self.machine.topology.gpu_of(module));
-        hop + hop + self.machine.gpu_link.latency + self.machine.fabric.detour(from, to)
+        let between = match &self.routes {
+            Some(routes) => routes.latency(from, to),
+            None => self.machine.gpu_link.latency + self.machine.fabric.detour(from, to),
+        };
+        hop + hop + between
     }
 
     /// Next module on the reply path for an atomic's result, along the request's path in reverse. Source: HMG, section

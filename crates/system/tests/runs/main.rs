@@ -27,6 +27,7 @@ mod paging;
 mod ports;
 mod publication;
 mod record;
+mod routed;
 mod sampling;
 mod sharing;
 mod stalls;

@@ -56,16 +56,23 @@ enum Link {
     Medium,
     Up(u8),
     Down(u8),
+    /// A link between two GPUs that pass packets on, by its index.
+    Hop(usize),
 }
 
 /// Seconds and bytes of the link whose exchanges take longest.
 fn slowest_link(machine: &MachineConfig, rows: &[ExchangeRow]) -> (f64, u64) {
     let mut links = BTreeMap::<Link, u64>::new();
+    let routes = machine.routes();
     for &ExchangeRow { writer, reader, bytes, .. } in rows {
         let mut used = match machine.fabric.shape {
             FabricShape::Switch | FabricShape::Tree => vec![Link::Out(writer), Link::In(reader)],
             FabricShape::Pairs => vec![Link::Pair(writer, reader)],
             FabricShape::Shared => vec![Link::Medium],
+            FabricShape::Ring | FabricShape::Torus | FabricShape::Links => {
+                let path = routes.iter().flat_map(|routes| routes.path(GpuId(writer), GpuId(reader)));
+                path.map(|(index, _)| Link::Hop(index)).collect()
+            }
         };
         let [from, to] = [writer, reader].map(|gpu| machine.fabric.leaf_of(GpuId(gpu)));
         if from != to {
@@ -74,8 +81,14 @@ fn slowest_link(machine: &MachineConfig, rows: &[ExchangeRow]) -> (f64, u64) {
         used.into_iter().for_each(|link| *links.entry(link).or_default() += bytes);
     }
     let time = |link: Link, bytes: u64| {
-        let uplink = matches!(link, Link::Up(_) | Link::Down(_));
-        seconds_at(if uplink { machine.fabric.uplink_rate } else { machine.gpu_link.rate }, bytes)
+        match (link, &routes) {
+            (Link::Hop(index), Some(routes)) => seconds_at(routes.links()[index].rate, bytes),
+            // Pairs of a leaf are taken to be spread over its uplinks.
+            (Link::Up(_) | Link::Down(_), _) => {
+                seconds_at(machine.fabric.uplink_rate, bytes) / f64::from(machine.fabric.uplinks)
+            }
+            _ => seconds_at(machine.gpu_link.rate, bytes),
+        }
     };
     let times = links.into_iter().map(|(link, bytes)| (time(link, bytes), bytes));
     times.max_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1))).unwrap_or_default()
@@ -111,6 +124,8 @@ mod tests {
         assert_eq!(of(FabricShape::Tree), (1000e-6, 500));
         assert_eq!(of(FabricShape::Pairs), (300e-6, 300));
         assert_eq!(of(FabricShape::Shared), (600e-6, 600));
+        // In a ring, what goes from GPU 0 to GPU 2 passes GPU 1: 300 from 0 to 1, and 500 from 1 to 2.
+        assert_eq!(of(FabricShape::Ring), (500e-6, 500));
         assert_eq!(slowest_link(&machine(FabricShape::Switch), &[]), (0.0, 0));
     }
 
