@@ -53,9 +53,11 @@ impl<'a, D: Contents> RunLinks<'a, D> {
         self.fabric.stats(gpu, way).or_else(by_itself).unwrap_or_default()
     }
 
-    /// Link records for a run that ended at `end`. The order: both directions for each GPU's link and the host's link,
-    /// both directions for each leaf's uplinks or for the shared medium, each link between two GPUs that pass packets on, and
-    /// the outgoing port for each module.
+    /// Link records for a run that ended at `end`, by this order:
+    /// 1. both directions for each GPU's link and the host's link;
+    /// 2. both directions for each leaf's uplinks, or for the shared medium;
+    /// 3. each link between two GPUs that pass packets on;
+    /// 4. the outgoing port for each module.
     pub(crate) fn records(&self, machine: &MachineConfig, modules: &[&dyn ModuleCounters], end: Ps) -> Vec<LinkRecord> {
         let of_run = |time: u64| if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 };
         let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
