@@ -206,7 +206,8 @@ impl<'a> SourceText<'a> {
         ConfigValue { text, place: self.place(span.start), source, below: None }
     }
 
-    /// The text of a list: its words with commas between them, the words of a list inside it with colons.
+    /// The text of a list: its words with commas between them, the words of a list inside it with colons. A list inside
+    /// a list has several words, so that its text is no word's.
     fn list(&self, key: &str, list: &DeArray<'_>) -> Result<String, ConfigError> {
         let words =
             |list: &DeArray<'_>, between: &str, word: &dyn Fn(&DeValue<'_>, usize) -> Result<String, ConfigError>| {
@@ -215,7 +216,7 @@ impl<'a> SourceText<'a> {
             };
         let scalar = |value: &DeValue<'_>, offset: usize| self.scalar(key, value, offset);
         words(list, ",", &|value, offset| match value {
-            DeValue::Array(inner) => words(inner, ":", &scalar),
+            DeValue::Array(inner) if inner.len() > 1 => words(inner, ":", &scalar),
             value => scalar(value, offset),
         })
     }
