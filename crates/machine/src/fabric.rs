@@ -42,8 +42,8 @@ section! {
         /// One way on an uplink plus the switch at the end, without queueing or serialisation. From leaf to leaf it
         /// is added twice to `gpu_link.latency`. Source of the default: not used by one switch.
         uplink_latency: Ps = Ps::ZERO,
-        /// Uplinks per leaf in a tree, each of `uplink_rate`; a pair of GPUs uses one of them. Source of the default: one
-        /// root switch.
+        /// Uplinks per leaf in a tree, each of `uplink_rate`. All packets from one GPU to another take a single uplink of
+        /// a leaf. Source of the default: one root switch.
         uplinks: u8 = 1,
         /// GPUs in a row of a torus; it divides the machine's GPU count. Source of the default: not used by one switch.
         columns: u8 = 1,
@@ -57,7 +57,12 @@ impl FabricConfig {
     pub fn leaf_of(&self, gpu: GpuId) -> u8 {
         match self.shape {
             FabricShape::Tree => gpu.0 / self.gpus_per_leaf,
-            _ => 0,
+            FabricShape::Switch
+            | FabricShape::Shared
+            | FabricShape::Pairs
+            | FabricShape::Ring
+            | FabricShape::Torus
+            | FabricShape::Links => 0,
         }
     }
 
@@ -83,7 +88,7 @@ pub struct ListedLink {
 pub struct LinkList(pub Vec<ListedLink>);
 
 impl LinkList {
-    /// The same links with other rates.
+    /// A copy of the list with every rate converted by `rate`.
     #[must_use]
     pub fn at(&self, rate: impl Fn(Rate) -> Rate) -> LinkList {
         LinkList(self.0.iter().map(|link| ListedLink { rate: rate(link.rate), ..*link }).collect())

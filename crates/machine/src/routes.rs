@@ -90,8 +90,8 @@ impl Torus {
         along_rows.chain(along_columns)
     }
 
-    /// The next GPU on the path: along the row first, and the shorter way round. Of ways of equal length, neighbours take
-    /// opposite ones.
+    /// The next GPU on the path: along the row first, in the shorter direction. If both directions are equally long,
+    /// neighbouring GPUs choose opposite directions.
     fn next(self, from: GpuId, to: GpuId) -> GpuId {
         let [(row, column), (to_row, to_column)] = [from, to].map(|gpu| (gpu.0 / self.columns, gpu.0 % self.columns));
         let is_even = (row + column).is_multiple_of(2);

@@ -58,12 +58,15 @@ pub(crate) enum Wait {
 pub(crate) struct Client<B: BlockData> {
     state: State,
     wait: Option<Wait>,
-    /// The client's memory: the whole block unless the state is I. `dirty`: bytes that host memory lacks.
+    /// Contents of the client's memory: the whole block unless the state is I.
     data: B,
+    /// Bytes of `data` absent from host memory.
     dirty: B::Set,
-    /// The L2 above the client's memory: bytes in it, and those of them that the client's memory lacks.
+    /// Bytes present in the L2 above the client's memory.
     above: B::Set,
+    /// Subset of `above` absent from the client's memory.
     fresh: B::Set,
+    /// Contents of the L2.
     l2: B,
 }
 

@@ -90,15 +90,16 @@ mod tests {
         RoutedLinks::new(machine.routes().expect("GPUs pass packets on"), Bytes(10), LATENCY)
     }
 
-    fn cross(links: &mut RoutedLinks, from: u8, to: u8) -> Ps {
-        links.cross(Ps::ZERO, (GpuId(from), GpuId(to)), DATA, Bytes(100)).left
+    /// Departure of a packet sent at time zero.
+    fn send(links: &mut RoutedLinks, from: u8, to: u8, bytes: u64) -> Ps {
+        links.cross(Ps::ZERO, (GpuId(from), GpuId(to)), DATA, Bytes(bytes)).left
     }
 
     #[test]
     fn each_hop_costs_a_serialisation_and_a_latency() {
         let mut links = links(&[("fabric.shape", "ring")]);
         for (to, hops) in [(1, 1), (2, 2), (3, 3), (7, 1), (6, 2)] {
-            let left = cross(&mut links.clone(), 0, to);
+            let left = send(&mut links.clone(), 0, to, 100);
             assert_eq!(left + LATENCY, Ps(hops * (ONE + LATENCY.0)), "0 to {to}");
         }
         assert_eq!(links.cross(Ps::ZERO, (GpuId(0), GpuId(2)), DATA, Bytes(100)).sent, Ps(ONE));
@@ -109,7 +110,7 @@ mod tests {
         let mut links = links(&[("fabric.shape", "ring")]);
         let ends: Vec<Ps> = (0..1000)
             .flat_map(|_| (0..8).map(|gpu| (gpu, (gpu + 1) % 8)).collect::<Vec<_>>())
-            .map(|(from, to)| cross(&mut links, from, to))
+            .map(|(from, to)| send(&mut links, from, to, 100))
             .collect();
         assert_eq!(ends.last(), Some(&Ps(1000 * ONE)), "100 KB at 100 GB/s");
         let sum: u64 = links.hops().map(|(_, stats)| stats.bytes().0).sum();
@@ -117,25 +118,21 @@ mod tests {
         assert_eq!(links.stats(GpuId(0), Direction::Out).busy, Ps(500 * ONE), "one of its two links");
     }
 
-    /// Time at which the last byte of an all-to-all arrives: `packets` of 100 bytes for each ordered pair.
-    fn all_to_all(links: &mut RoutedLinks, gpus: u8, packets: u32) -> Ps {
-        let mut last = Ps::ZERO;
-        for _ in 0..packets {
-            for shift in 1..gpus {
-                (0..gpus).for_each(|from| last = last.max(cross(links, from, (from + shift) % gpus)));
-            }
-        }
-        last
-    }
-
     #[test]
     fn all_to_all_on_a_torus_takes_what_its_bisection_allows() {
+        /// Packets for each ordered pair, and their size: the latencies of four hops are a hundredth of the time.
+        const PACKETS: u64 = 1000;
+        const BYTES: u64 = 2000;
         let four_by_four = [("topology.gpus", "16"), ("fabric.shape", "torus"), ("fabric.columns", "4")];
         let mut links = links(&four_by_four);
-        let took = all_to_all(&mut links, 16, 200);
-        // Half of the pairs cross the middle, 64 in each direction, over two rings in each of four rows: eight links.
-        let least = 200 * 64 / 8 * ONE;
-        let waits = 4 * (ONE + LATENCY.0);
-        assert!((least..=least + waits + least / 50).contains(&took.0), "{took}: {least} by the bisection");
+        let mut last = Ps::ZERO;
+        for _ in 0..PACKETS {
+            for shift in 1..16 {
+                (0..16).for_each(|from| last = last.max(send(&mut links, from, (from + shift) % 16, BYTES)));
+            }
+        }
+        // 64 ordered pairs cross the middle in each direction, over eight links: two of the ring in each of four rows.
+        let least = PACKETS * 64 / 8 * BYTES / 100 * ONE;
+        assert!((least..=least + least / 50).contains(&last.0), "{last}: {least} ps by the bisection");
     }
 }

@@ -54,8 +54,8 @@ impl OutputPort {
         OutputPort { flit: Divisor::new(flit.0), stats: LinkStats::default(), out, last: vec![Ps::ZERO; sources] }
     }
 
-    /// Sends a packet from a GPU that may leave from `ready` on; returns when the last byte leaves. The order of calls is
-    /// that of [`Switch::forward`].
+    /// Sends a packet from a GPU that may leave from `ready` on; returns when the last byte leaves. Calls must
+    /// follow the order required by [`Switch::forward`].
     #[inline]
     pub(crate) fn send(&mut self, now: Ps, ready: Ps, from: GpuId, traffic: Traffic, bytes: Bytes) -> Ps {
         let (whole, rest) = self.flit.split(bytes.0);

@@ -1,6 +1,6 @@
 //! Switches in a tree with two levels: the GPUs at a leaf share uplinks to the root in each direction.
 //!
-//! A pair of GPUs always uses the same uplink of a leaf, so that its packets stay in order. Traffic within a leaf uses no uplink. Traffic between leaves passes the uplinks of both leaves, and each serialises
+//! Packets from one GPU to another always take the same uplink of a leaf, and stay in order. Traffic within a leaf uses no uplink. Traffic between leaves passes the uplinks of both leaves, and each serialises
 //! the packet completely. An uplink is modelled as a switch output ([`crate::fabric::switch`]): a packet known before arrival
 //! does not delay packets with an earlier arrival. Not modelled, like in the switch: finite buffers, arbitration.
 

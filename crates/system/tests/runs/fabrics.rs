@@ -1,5 +1,5 @@
-//! A shared medium for all GPUs, and a direct link for each pair: resource sharing is observed by times and link
-//! counters in directed programs. Eight GPUs with one module each; CTA `i` among eight runs on GPU `i`.
+//! A shared medium for all GPUs, a direct link for each pair, and GPUs that pass packets on: resource sharing is observed by
+//! times and link counters in directed programs. Eight GPUs with one module each; CTA `i` among eight runs on GPU `i`.
 
 use crate::common::design;
 use crate::common::eight::{FAR, LINES, machine, program, simulate, stores};
@@ -10,6 +10,10 @@ use tombolo_types::Order;
 
 const SHARED: &str = "fabric.shape=shared";
 const PAIRS: &str = "fabric.shape=pairs";
+/// With `fabric.columns`, rows of several GPUs.
+const TORUS: &str = "fabric.shape=torus";
+const RING: &str = "fabric.shape=ring";
+
 /// Bytes in all stores from one GPU to another, headers included.
 fn sent() -> u64 {
     LINES * (128 + machine(&[]).messages.header_bytes.0)
@@ -64,7 +68,7 @@ fn an_idle_load_takes_the_latency_whatever_the_shape() {
 
 #[test]
 fn every_shape_gives_the_same_result_at_any_number_of_threads() {
-    for shape in [SHARED, PAIRS, "fabric.shape=switch", "fabric.shape=tree"] {
+    for shape in [SHARED, PAIRS, "fabric.shape=switch", "fabric.shape=tree", RING, TORUS] {
         let of = |threads| {
             let program = program(|gpu| {
                 CtaBuilder::new().warp(|warp| {
@@ -74,7 +78,9 @@ fn every_shape_gives_the_same_result_at_any_number_of_threads() {
                 })
             });
             let design = design("numa-coherent", &[]);
-            run(&RunSpec { machine: machine(&[shape]), design, program, pages: None, threads }).expect("it runs").digest
+            run(&RunSpec { machine: machine(&[shape, "fabric.columns=4"]), design, program, pages: None, threads })
+                .expect("it runs")
+                .digest
         };
         let one = of(1);
         for threads in [2, 3, 8] {
@@ -85,7 +91,7 @@ fn every_shape_gives_the_same_result_at_any_number_of_threads() {
 
 #[test]
 fn their_lanes_do_not_turn() {
-    for shape in [SHARED, PAIRS] {
+    for shape in [SHARED, PAIRS, RING, TORUS] {
         let refused = simulate(&[shape, "gpu_link.lanes=8"], &["links=turning"], program(|_| CtaBuilder::new()));
         assert!(refused.is_err_and(|error| error.to_string().contains("fabric.shape is ")), "{shape}");
     }
