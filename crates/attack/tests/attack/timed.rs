@@ -76,6 +76,16 @@ fn a_flag_travels_with_a_store_published_at_the_watermark() {
     }
 }
 
+/// The draw in which a module without a replica gave up a page before the page's home had published its atomic. The
+/// publication met a module that was no subscriber any more.
+#[test]
+fn a_module_gives_up_a_page_after_its_atomics_are_answered() {
+    const DRAW: u64 = 20_433;
+    for report in attacked(&[Target::new(&described("gps"))], DRAW..DRAW + 1, 1) {
+        assert!(report.verdict.holds() && report.runs == 1, "{:?}", report.first);
+    }
+}
+
 #[test]
 fn messages_across_gpus_hold_where_gpu_homes_pass_them_on() {
     attack_gpu_homes(ACROSS_RUNS);

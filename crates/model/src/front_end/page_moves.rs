@@ -5,8 +5,9 @@
 //! are sent together.
 //!
 //! To unmap a page, the module proceeds as follows. TLBs forget the page, and L1s drop all lines (one epoch costs
-//! nothing, whereas 512 lines in 80 L1s would). Loads in flight to the page are answered, and every store sent by the
-//! module is acknowledged, including stores to other pages. A host's core completes all outstanding accesses. The L2
+//! nothing, whereas 512 lines in 80 L1s would). Loads and atomics in flight to the page are answered, and every store sent
+//! by the module is acknowledged, including stores to other pages. The home of a published page answers an atomic after
+//! publication: an acknowledgement alone leaves publications in flight that no other module awaits. A host's core completes all outstanding accesses. The L2
 //! drops the page's lines individually.
 
 use crate::front_end::page_run::PageRun;
@@ -71,15 +72,26 @@ pub(crate) fn quiet<C: L2Design<D>, D: Contents>(
     controller: &mut Controller,
     parts: &mut Parts<'_, '_, C, D>,
 ) {
-    let over = PageRun::all(pages.pages().filter(|page| parts.sm_side.shared.pages.part_ends(*page)));
-    for pages in over {
-        if parts.config.paging.unmapping().awaits_stores {
+    let rules = parts.config.paging.unmapping();
+    let ended: Vec<Page> = pages.pages().filter(|page| parts.sm_side.shared.pages.part_ends(*page)).collect();
+    // The SMs' atomics have left for the home by now.
+    let waits = |page: &Page| rules.awaits_loads && has_unanswered(*page, parts);
+    let (unanswered, over): (Vec<Page>, Vec<Page>) = ended.into_iter().partition(waits);
+    unanswered.into_iter().for_each(|page| parts.sm_side.shared.pages.await_answers(page));
+    for pages in PageRun::all(over) {
+        if rules.awaits_stores {
             let number = parts.sm_side.shared.pages.drains(pages);
             controller.await_stores(pages, number, parts);
         } else {
             answer(pages, parts.out.now(), parts);
         }
     }
+}
+
+/// True if an atomic of this module to a page has not been answered by the page's home.
+pub(crate) fn has_unanswered<C: L2Design<D>, D: Contents>(page: Page, parts: &Parts<'_, '_, C, D>) -> bool {
+    let map = &parts.config.map;
+    parts.uncore.publisher.as_ref().is_some_and(|publisher| publisher.has_unanswered(|line| map.page(line) == page))
 }
 
 /// The L2 gives up pages one after the other. Pages completed at the same time share a reply.

@@ -226,6 +226,11 @@ impl<D: Contents> Publisher<D> {
         over
     }
 
+    /// True if an atomic to one of the lines chosen by `on_page` has not been answered by the page's home.
+    pub(crate) fn has_unanswered(&self, on_page: impl Fn(Line) -> bool) -> bool {
+        self.unanswered.keys().any(|line| on_page(*line))
+    }
+
     /// Counts an atomic on a line sent to the page's home.
     pub(crate) fn asks(&mut self, line: Line) {
         self.changes += 1;

@@ -187,6 +187,10 @@ impl Controller {
     fn answered<C: L2Design<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
         let Some(publisher) = &mut parts.uncore.publisher else { return };
         publisher.answered(line);
+        let page = parts.config.map.page(line);
+        if !page_moves::has_unanswered(page, parts) && parts.sm_side.shared.pages.answers_end(page) {
+            parts.out.send(parts.out.now() + Ps(1), self.id, self.id, Message::PageQuiet { pages: PageRun::of(page) });
+        }
         parts.at_uncore(self.id).drain_to_watermark();
         self.serve_slices(parts);
     }

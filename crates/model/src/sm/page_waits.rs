@@ -4,7 +4,7 @@
 //! Idle if pages do not move: no function is called then.
 
 use crate::front_end::page_run::PageRun;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tombolo_protocol::paging::AttemptedAccess;
 use tombolo_types::{Page, SmId};
 
@@ -25,6 +25,8 @@ pub(crate) struct PageWaits {
     loads: FxHashMap<Page, u32>,
     /// Unfinished parts, by page being unmapped.
     unmapping: FxHashMap<Page, u32>,
+    /// Pages whose unmapping waits for answers to atomics that the module has sent to the page's home.
+    unanswered: FxHashSet<Page>,
     /// Pages whose unmapping waits for stores beyond the L2, by the number used in the reply.
     draining: Vec<Option<PageRun>>,
 }
@@ -87,6 +89,17 @@ impl PageWaits {
         over
     }
 
+    /// The unmapping of a page, whose other parts are complete, waits for answers to atomics.
+    pub(crate) fn await_answers(&mut self, page: Page) {
+        self.unmap(page, 1);
+        self.unanswered.insert(page);
+    }
+
+    /// All atomics to a page have been answered. Returns true if the page's unmapping has waited for them.
+    pub(crate) fn answers_end(&mut self, page: Page) -> bool {
+        self.unanswered.remove(&page)
+    }
+
     /// Pages wait for the module's stores, which must be accepted at their destination. Returns the number used in the
     /// reply.
     pub(crate) fn drains(&mut self, pages: PageRun) -> u32 {
@@ -130,6 +143,9 @@ mod tests {
         residence.unmap(PAGE, 2);
         assert!(residence.load_ends(PAGE) && !residence.has_loads(PAGE));
         assert!(!residence.part_ends(PAGE) && residence.part_ends(PAGE));
+        assert!(!residence.answers_end(PAGE), "no unmapping waits for answers");
+        residence.await_answers(PAGE);
+        assert!(residence.answers_end(PAGE) && residence.part_ends(PAGE) && !residence.answers_end(PAGE));
         let [first, second, third] = [PAGE, Page(8), Page(9)].map(PageRun::of);
         assert_eq!((residence.drains(first), residence.drains(second)), (0, 1));
         assert_eq!((residence.drained(1), residence.drains(third), residence.drained(0)), (second, 1, first));
