@@ -2,6 +2,7 @@
 
 use crate::host;
 use crate::machine::{SettingsDraw, logarithmic};
+use crate::pages;
 use crate::setup::{Address, MachineShape, Noise, NoiseOp, Pacing, PacketClass, Setup, Skew, SlowPort, SmSlot};
 use crate::values::{CELLS, LineCell, UNUSED};
 use tombolo_check::litmus::{Instruction, Location, Program, ThreadPlacement};
@@ -61,6 +62,7 @@ impl Setup {
         if design.has_host() {
             host::add(&mut setup, percent, seed);
         }
+        pages::add(&mut setup, design, percent, seed);
         setup.addresses = addresses(&setup, dice);
         setup.slots = slots(&setup, dice);
         setup.ranks = ranks(program, dice);

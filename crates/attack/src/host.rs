@@ -3,8 +3,8 @@
 //! Its values come from a separate random stream, therefore runs without a host remain unchanged. A block has few lines
 //! and a stack has few blocks, therefore tests share blocks and noise evicts them.
 
-use crate::machine::{SMALL, SettingsDraw};
-use crate::setup::{Setting, Setup};
+use crate::machine::SettingsDraw;
+use crate::setup::Setup;
 use tombolo_check::random::Dice;
 use tombolo_types::ModuleId;
 
@@ -27,13 +27,6 @@ pub(crate) fn add(setup: &mut Setup, percent: usize, seed: u64) {
     setup.settings = drawing.settings;
 }
 
-/// Effective value of a setting in a drawn machine: the last assignment wins.
-fn value(settings: &[Setting], path: &str) -> u64 {
-    let drawn = settings.iter().rev().find(|(set, _)| *set == path).map(|(_, value)| value.as_str());
-    let small = || SMALL.iter().find(|(set, _)| *set == path).map(|(_, value)| *value);
-    drawn.or_else(small).and_then(|value| value.parse().ok()).expect("a number that every run has")
-}
-
 impl SettingsDraw<'_> {
     fn set(&mut self, path: &'static str, value: u64) {
         self.settings.push((path, value.to_string()));
@@ -42,7 +35,7 @@ impl SettingsDraw<'_> {
     /// Blocks mostly equal regions: then a test has several locations in a block.
     fn stacks(&mut self, page_bytes: u64, region: u64) {
         let block = (LINE * region * self.dice.pick(&[1, 1, 2, 4])).min(page_bytes);
-        let slices = value(&self.settings, "l2.slices");
+        let slices = self.drawn("l2.slices").expect("a number that every run has");
         let (ways, sets) = (self.dice.pick(&[1, 1, 2, 4]), self.dice.pick(&[1, 1, 2, 4]));
         self.set("stack.block_bytes", block);
         self.set("stack.ways", ways);
@@ -84,5 +77,7 @@ impl SettingsDraw<'_> {
             self.choose("host_link.rate", &["1GB/s", "10GB/s", "400GB/s"]);
         }
         self.choose("host_directory.outstanding", &["3", "65535"]);
+        // A GPU with few requests in flight: later ones queue, behind requests for other blocks.
+        self.choose("host_link.outstanding", &["1", "2"]);
     }
 }

@@ -13,9 +13,10 @@
 //! all pages are in host memory and each GPU has a single module.
 //!
 //! - [`series`]: runs distributed over tests and designs. [`report`]: their results.
-//! - [`setup`]: all parameters of a run; `draw` and `machine` draw them, `host` adds a host; [`shrink`] minimises a
-//!   failing run.
+//! - [`setup`]: all parameters of a run; `draw` and `machine` draw them, `host` adds a host, `pages` memories with few
+//!   pages; [`shrink`] minimises a failing run.
 //! - `script`: threads as straight-line code. `staging`: the streams of a run. [`trial`]: a run and its verdict.
+//! - [`reached`]: counters that runs have moved.
 //! - [`values`]: line contents. [`observer`]: receives loads and supplies stored values. `chart`: the messages of a
 //!   run.
 //!
@@ -28,6 +29,8 @@ mod draw;
 mod host;
 mod machine;
 pub mod observer;
+mod pages;
+pub mod reached;
 pub mod report;
 mod script;
 pub mod series;

@@ -53,6 +53,13 @@ impl SettingsDraw<'_> {
         drawing.settings
     }
 
+    /// Value of a setting that is a number in the drawn machine: the last assignment wins.
+    pub(crate) fn drawn(&self, path: &str) -> Option<u64> {
+        let drawn = self.settings.iter().rev().find(|(set, _)| *set == path).map(|(_, value)| value.as_str());
+        let small = || SMALL.iter().find(|(set, _)| *set == path).map(|(_, value)| *value);
+        drawn.or_else(small).and_then(|value| value.parse().ok())
+    }
+
     /// Sets `path` to a random element of `values`, with the drawing's probability.
     pub(crate) fn choose(&mut self, path: &'static str, values: &[&str]) {
         let value = self.dice.pick(values);

@@ -1,5 +1,6 @@
 //! Results of the runs under a design.
 
+use crate::reached::Reached;
 use serde::{Serialize, Serializer};
 
 /// Verdict on a design.
@@ -112,6 +113,8 @@ pub struct TimedReport {
     pub allowed: usize,
     /// Number of runs with a failure.
     pub violations: u64,
+    /// Number of runs that moved a counter, by the counter's path in the JSON of a run.
+    pub reached: Reached,
     /// Tests that were not run, with reasons.
     pub not_run: Vec<SkippedTests>,
     /// The first run with a failure.

@@ -1,9 +1,10 @@
 //! Runs distributed over tests and designs: parallel on any number of threads, with a deterministic result.
 
+use crate::reached::Reached;
 use crate::report::{FailingRun, NO_HOST, NOT_PROMISED, STOPPED, SkippedTests, TimedReport, TimedTest, TimedVerdict};
 use crate::setup::Setup;
 use crate::shrink::shrink;
-use crate::trial::{RunFailure, TrialContext, charted, expressible, trial};
+use crate::trial::{RunFailure, Trial, TrialContext, attempt, expressible, trial};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -119,9 +120,6 @@ fn key(case: &Case) -> String {
 /// A test with the outcomes allowed by the model, or the reason why it is not run.
 type JudgedProgram = Result<(Program, Outcomes), String>;
 
-/// Result of a single run.
-type RunResult = Result<FinalState, RunFailure>;
-
 impl Attack<'_> {
     /// The test for a run.
     fn case(&self, seed: u64) -> Case {
@@ -197,7 +195,7 @@ fn judge(case: &Case) -> JudgedProgram {
 }
 
 /// Executes a run, if it applies: the design may promise nothing to the program.
-fn one(target: &Target, judged: &JudgedProgram, seed: u64) -> Result<RunResult, String> {
+fn one(target: &Target, judged: &JudgedProgram, seed: u64) -> Result<Trial, String> {
     if StopFlag::current().is_set() {
         return Err(STOPPED.to_owned());
     }
@@ -209,7 +207,8 @@ fn one(target: &Target, judged: &JudgedProgram, seed: u64) -> Result<RunResult, 
         return Err(NOT_PROMISED.to_owned());
     }
     let setup = Setup::draw(program, &target.config, seed);
-    Ok(trial(&setup, TrialContext { design: &target.config, allowed, broken: BrokenRules::default() }))
+    let judge = TrialContext { design: &target.config, allowed, broken: BrokenRules::default() };
+    Ok(attempt(&setup, judge, false))
 }
 
 /// Finds the first run that exposes a broken rule under the attack's first design; returns its seed and failure.
@@ -236,6 +235,8 @@ struct DesignTotals {
     /// By [`key`].
     tests: BTreeMap<String, TestTotals>,
     violations: u64,
+    /// Runs by counter that they moved.
+    reached: Reached,
     first: Option<(Case, u64, RunFailure)>,
     not_run: BTreeMap<String, BTreeSet<String>>,
 }
@@ -251,21 +252,16 @@ struct TestTotals {
 }
 
 impl DesignTotals {
-    fn add(
-        &mut self,
-        case: &Case,
-        seed: u64,
-        run: Result<RunResult, String>,
-        known: &FxHashMap<String, JudgedProgram>,
-    ) {
-        let verdict = match run {
-            Ok(verdict) => verdict,
+    fn add(&mut self, case: &Case, seed: u64, run: Result<Trial, String>, known: &FxHashMap<String, JudgedProgram>) {
+        let Trial { verdict, moved, .. } = match run {
+            Ok(trial) => trial,
             Err(reason) => {
                 self.not_run.entry(reason).or_default().insert(key(case));
                 return;
             }
         };
         self.runs += 1;
+        moved.into_iter().for_each(|path| *self.reached.entry(path).or_default() += 1);
         let seen = self.tests.entry(key(case)).or_default();
         seen.name.clone_from(&case.name);
         seen.runs += 1;
@@ -302,6 +298,7 @@ impl DesignTotals {
             outcomes: self.tests.values().map(|seen| seen.outcomes.len()).sum(),
             allowed: self.tests.values().map(|seen| seen.allowed).sum(),
             violations: self.violations,
+            reached: self.reached.clone(),
             not_run: not_run.collect(),
             first: self.first.as_ref().filter(|_| shown).map(|(case, seed, failure)| {
                 let (program, allowed) = judge(case).expect("it has been run");
@@ -336,7 +333,7 @@ pub fn show(attack: &Attack<'_>, seed: u64, broken: impl Into<BrokenRules>) -> O
 /// A failing run, minimised and charted.
 fn failing(judge: TrialContext<'_>, program: &Program, (test, seed, failure): (&str, u64, &RunFailure)) -> FailingRun {
     let (small, as_small) = shrink(&Setup::draw(program, judge.design, seed), failure, judge);
-    let (_, trace) = charted(&small, judge);
+    let trace = attempt(&small, judge, true).chart;
     FailingRun {
         test: test.to_owned(),
         seed,

@@ -1,6 +1,7 @@
 //! A single run and its verdict.
 
 use crate::observer::Observer;
+use crate::reached;
 use crate::script::scripts;
 use crate::setup::Setup;
 use crate::staging::LitmusStreams;
@@ -75,50 +76,67 @@ pub fn expressible(program: &Program) -> Result<(), &'static str> {
     scripts(program).map(|_| ())
 }
 
+/// A run that has ended.
+pub struct Trial {
+    /// The final state, or the failure.
+    pub verdict: Result<FinalState, RunFailure>,
+    /// Paths of the counters that the run has moved, as in the JSON of a run; empty if the run did not end.
+    pub moved: Vec<String>,
+    /// The message chart; empty if none was asked for.
+    pub chart: String,
+}
+
 /// Runs a setup, and judges its final state.
 ///
 /// # Errors
 /// The failure of the run.
 pub fn trial(setup: &Setup, judge: TrialContext<'_>) -> Result<FinalState, RunFailure> {
-    run(setup, judge, false).0
+    attempt(setup, judge, false).verdict
 }
 
-/// Runs a setup like `trial`, and also returns the message chart.
-pub fn charted(setup: &Setup, judge: TrialContext<'_>) -> (Result<FinalState, RunFailure>, String) {
-    run(setup, judge, true)
-}
-
-fn run(setup: &Setup, judge: TrialContext<'_>, chart: bool) -> (Result<FinalState, RunFailure>, String) {
+/// Runs a setup like `trial`, and tells more about the run. `chart`: set if the messages are drawn.
+pub fn attempt(setup: &Setup, judge: TrialContext<'_>, chart: bool) -> Trial {
     let scripts = scripts(&setup.program).expect("only programs that streams express are run");
     let machine = match setup.machine() {
         Ok(machine) => Arc::new(machine),
-        Err(error) => return (Err(RunFailure::Stopped(error.to_string())), String::new()),
+        Err(error) => {
+            let verdict = Err(RunFailure::Stopped(error.to_string()));
+            return Trial { verdict, moved: Vec::new(), chart: String::new() };
+        }
     };
     let staging = LitmusStreams::new(setup, &scripts, judge.design.scheduling.cut(&machine));
     let observer = Observer::new(setup, scripts, &staging, chart);
     let ended = quietly(|| timed(setup, machine, judge, staging, &observer));
-    let verdict = ended.unwrap_or_else(|message| Err(RunFailure::Panicked(message)));
-    (verdict, observer.chart())
+    let ended = ended.unwrap_or_else(|message| Err(RunFailure::Panicked(message)));
+    let (verdict, moved) = match ended {
+        Ok((verdict, moved)) => (verdict, moved),
+        Err(failure) => (Err(failure), Vec::new()),
+    };
+    Trial { verdict, moved, chart: observer.chart() }
 }
 
-/// Executes the timed run.
+/// Executes the timed run. Returns its verdict and the counters that it moved.
 fn timed(
     setup: &Setup,
     machine: Arc<MachineConfig>,
     judge: TrialContext<'_>,
     staging: LitmusStreams,
     observer: &Arc<Observer>,
-) -> Result<FinalState, RunFailure> {
+) -> Result<(Result<FinalState, RunFailure>, Vec<String>), RunFailure> {
     // Each GPU has a page of its own if memory is duplicated: the design places them.
     let pages = match judge.design.placement.sharing().explored() {
         ExploredSharing::Copied(_) | ExploredSharing::LatestWriter => None,
         ExploredSharing::Placed | ExploredSharing::Pages(_) => Some(setup.pages()),
     };
     let spec = RunSpec { machine, design: judge.design.clone(), program: Arc::new(staging), pages, threads: 1 };
-    run_watched::<CellOffsets>(&spec, observer, judge.broken)
+    let record = run_watched::<CellOffsets>(&spec, observer, judge.broken)
         .map_err(|error| RunFailure::Stopped(error.to_string()))?;
-    let state = observer.ending().map_err(|(thread, early)| RunFailure::Early { thread, at: early.0 })?;
-    if judge.allowed.contains(&state) { Ok(state) } else { Err(RunFailure::Forbidden(state)) }
+    let verdict = match observer.ending() {
+        Err((thread, early)) => Err(RunFailure::Early { thread, at: early.0 }),
+        Ok(state) if judge.allowed.contains(&state) => Ok(state),
+        Ok(state) => Err(RunFailure::Forbidden(state)),
+    };
+    Ok((verdict, reached::moved(&record)))
 }
 
 thread_local! {

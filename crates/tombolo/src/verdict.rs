@@ -332,6 +332,7 @@ mod tests {
             outcomes: 0,
             allowed: 1,
             violations: 1,
+            reached: [("coherence.parks".into(), 1)].into(),
             not_run: Vec::new(),
             first: None,
         };

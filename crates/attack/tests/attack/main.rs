@@ -1,7 +1,9 @@
-//! Litmus tests on the timing model: promises of designs, hosts, duties of hosts, single writers, and timed runs.
+//! Litmus tests on the timing model: promises of designs, hosts, duties of hosts, single writers, timed runs, and
+//! the branches that these reach.
 
 mod duties;
 mod host;
 mod one_writer;
 mod promises;
+mod reached;
 mod timed;

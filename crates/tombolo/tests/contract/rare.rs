@@ -59,6 +59,7 @@ fn timed_violation() -> TimedReport {
         outcomes: 1,
         allowed: 1,
         violations: 1,
+        reached: [(String::new(), 1)].into(),
         not_run: Vec::new(),
         first: Some(failing),
     }

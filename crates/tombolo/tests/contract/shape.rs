@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maps with data as keys, identified by the map's path below the document's head.
-const MAPS: [&str; 12] = [
+const MAPS: [&str; 13] = [
     "benchmarks",
     "blocks.states",
     "designs[].tests[].outcomes[]",
@@ -17,6 +17,7 @@ const MAPS: [&str; 12] = [
     "speedup_errors.{}",
     "speedups",
     "speedups.{}",
+    "timed[].reached",
 ];
 
 /// Keys whose values are words from a fixed list, independent of the run.
