@@ -28,6 +28,11 @@ pub enum EdgeColumns {
 /// Words of SNAP's comment in the list of an undirected graph.
 const UNDIRECTED: &str = "undirected graph";
 
+/// Error for the header that NetworKit writes ahead of a list (`Format.SNAP`): the same for directed and undirected
+/// graphs.
+const HEADER: &str = "a header of NetworKit, which does not tell directed from undirected graphs: \
+    write the list without it (Format.EdgeListTabZero)";
+
 /// Reads an edge list. `name` is the file name for errors and notes; `weighted` is true if weights are used.
 ///
 /// # Errors
@@ -47,6 +52,9 @@ pub fn read_edge_list(
         if lines.is_comment() || lines.text().starts_with('%') {
             undirected |= lines.text().to_ascii_lowercase().contains(UNDIRECTED);
             continue;
+        }
+        if found.is_empty() && lines.text().starts_with("p ") {
+            return Err(lines.error(HEADER));
         }
         if columns == EdgeColumns::Either {
             let third = lines.text().split_ascii_whitespace().nth(2);
@@ -106,6 +114,15 @@ mod tests {
         let plain = read(EdgeColumns::Nodes, "0 1\r\n\n3\t1\n").unwrap();
         assert_eq!((plain.graph.first(), plain.graph.target()), (&[0, 1, 1, 1, 2][..], &[1, 1][..]));
         assert_eq!(plain.notes, ["x.el: has no weights: the weight of each arc is 1"]);
+    }
+
+    #[test]
+    fn a_header_of_networkit_is_named() {
+        let refused = read(EdgeColumns::Either, "p 3 2 u u 0\n1 0\n2 1\n").unwrap_err();
+        assert!(
+            refused.starts_with("x.el:1: a header of NetworKit") && refused.contains("EdgeListTabZero"),
+            "{refused}"
+        );
     }
 
     #[test]
