@@ -50,6 +50,7 @@ impl Setup {
             has_host: false,
             settings,
             homes,
+            subscribers: None,
             addresses: Vec::new(),
             slots: Vec::new(),
             pacings: Vec::new(),
@@ -64,6 +65,7 @@ impl Setup {
         }
         pages::add(&mut setup, design, percent, seed);
         setup.addresses = addresses(&setup, dice);
+        pages::subscribe(&mut setup, design, seed);
         setup.slots = slots(&setup, dice);
         setup.ranks = ranks(program, dice);
         setup.pacings = pacings(&setup, aim, dice);
@@ -244,6 +246,12 @@ fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
     let address = setup.address(location);
     let home = setup.homes[(address.line.0 * 128 / setup.page_bytes) as usize];
     let reader = module_of(setup, reader);
+    if setup.subscribers.is_some() && dice.percent(50) {
+        // A publication overtaken by others: the reader's replica is old, while other modules go on.
+        let source = dice.percent(70).then(|| any_module(setup, dice));
+        let late = Ps(logarithmic(dice, 4_000_000, 4));
+        return Skew { source, target: Some(reader), class: PacketClass::Writes, late };
+    }
     let other = module_of(setup, dice.below(setup.program.threads.len()));
     let (source, target, class) = match dice.below(20) {
         0..7 => (None, dice.percent(70).then_some(reader), PacketClass::Invalidations),

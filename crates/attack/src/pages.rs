@@ -1,14 +1,21 @@
 //! Memories with room for few pages, for designs whose pages move: modules evict pages, and batches of faults are small.
+//! Subscribers of single pages, for designs that publish pages: some modules use a page without a replica.
 //!
-//! The values come from a separate random stream: runs of other designs remain unchanged.
+//! The values come from separate random streams: runs of other designs remain unchanged.
 
 use crate::machine::SettingsDraw;
 use crate::setup::Setup;
+use std::collections::BTreeMap;
 use tombolo_check::random::Dice;
 use tombolo_design::DesignConfig;
+use tombolo_design::placement::{Movement, Subscriptions};
 
 /// Distinguishes this random stream from streams for different purposes with an equal seed.
 const PURPOSE: u64 = 0x7061_6765;
+/// Distinguishes the random stream of [`subscribe`].
+const SUBSCRIBERS: u64 = 0x7375_6273;
+/// Percentage of runs in which each page has subscribers of its own.
+const BY_HAND: usize = 40;
 /// Percentage of runs in which a module has room for few pages.
 const FEW: usize = 60;
 /// Numbers of pages for which a module has room in these runs.
@@ -41,4 +48,28 @@ pub(crate) fn add(setup: &mut Setup, design: &DesignConfig, percent: usize, seed
         drawing.time("paging.pinned_time", 1_000_000, 10);
     }
     setup.settings = drawing.settings;
+}
+
+/// Draws the subscribers of each page of the test, if `design` publishes all pages.
+pub(crate) fn subscribe(setup: &mut Setup, design: &DesignConfig, seed: u64) {
+    let is_of_all = matches!(
+        design.placement.sharing().movement,
+        Movement::Published { subscriptions: Subscriptions::Automatic | Subscriptions::All, .. }
+    );
+    let mut dice = Dice::new(seed, SUBSCRIBERS);
+    if !is_of_all || setup.shape.gpus < 2 || !dice.percent(BY_HAND) {
+        return;
+    }
+    let lines = setup.page_bytes / 128;
+    // A line of each page names the page.
+    let pages: BTreeMap<u64, u64> = setup.addresses.iter().map(|one| (one.line.0 / lines, one.line.0)).collect();
+    let subscribed = pages.into_values().map(|line| {
+        let mut gpus: Vec<usize> = (0..usize::from(setup.shape.gpus)).filter(|_| dice.percent(60)).collect();
+        if gpus.is_empty() {
+            gpus.push(dice.below(usize::from(setup.shape.gpus)));
+        }
+        let gpus: Vec<String> = gpus.iter().map(ToString::to_string).collect();
+        format!("line{line}: {}", gpus.join(" "))
+    });
+    setup.subscribers = Some(subscribed.collect::<Vec<_>>().join("; "));
 }

@@ -3,14 +3,17 @@
 use crate::values::LineCell;
 use std::sync::Arc;
 use tombolo_check::litmus::{Location, Program, ThreadPlacement};
-use tombolo_design::DesignConfig;
+use tombolo_design::placement::Subscriptions;
+use tombolo_design::subscriptions::ManualSubscriptions;
+use tombolo_design::{DesignConfig, Placement};
+use tombolo_machine::quantity::Quantity;
 use tombolo_machine::{ConfigError, Description, MachineConfig, machine};
 use tombolo_model::fabric::{BlockMessage, Packet};
 use tombolo_model::front_end::PageTable;
 use tombolo_model::observe::Contents;
 use tombolo_protocol::Request;
 use tombolo_protocol::client_home::MessageClass;
-use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Page, Ps};
+use tombolo_types::{Clock, GpuId, Line, Mask, ModuleId, Order, Page, Ps};
 
 /// Base machine: supplies the values for settings that are not drawn.
 pub const BASE: &str = "hmg-4x4";
@@ -184,6 +187,8 @@ pub struct Setup {
     pub settings: Vec<Setting>,
     /// By page: its home.
     pub homes: Vec<ModuleId>,
+    /// Subscribers of single pages, as the value of `placement.by_hand`; `None`: those of the design.
+    pub subscribers: Option<String>,
     /// By location: its address.
     pub addresses: Vec<Address>,
     /// By kernel of the test, then by CTA ([`Setup::ctas`]): the SM for each CTA.
@@ -250,6 +255,25 @@ impl Setup {
         description.check()
     }
 
+    /// The design of the run: `design`, with the drawn subscribers.
+    ///
+    /// # Errors
+    /// If no text names the drawn subscribers.
+    pub fn design(&self, design: &DesignConfig) -> Result<DesignConfig, String> {
+        let mut design = design.clone();
+        let published = match (&self.subscribers, &mut design.placement) {
+            (Some(text), Placement::PublishedPages(published)) => Some((text, published)),
+            _ => None,
+        };
+        if let Some((text, published)) = published {
+            // The text has no times, which a clock would convert.
+            let by_hand = ManualSubscriptions::parse(text, Clock::from_hz(1_000_000_000));
+            published.subscriptions = Subscriptions::Manual;
+            published.by_hand = by_hand.ok_or_else(|| format!("{text}: {}", ManualSubscriptions::EXPECTED))?;
+        }
+        Ok(design)
+    }
+
     /// Number of modules over all GPUs; the host's module follows them, if a host exists.
     pub fn modules(&self) -> u8 {
         self.shape.gpus * self.shape.modules
@@ -308,6 +332,9 @@ impl Setup {
         self.describe_extras(&mut text);
         let settings: Vec<String> =
             self.machine_settings().iter().map(|(path, value)| format!("--set {path}={value}")).collect();
+        if let Some(subscribers) = &self.subscribers {
+            text += &format!("--set placement.subscriptions=manual --set 'placement.by_hand={subscribers}'\n");
+        }
         let base = if self.has_host { HOST_BASE } else { BASE };
         text + &format!("--machine {base} {}\n", settings.join(" "))
     }

@@ -50,6 +50,7 @@ impl Minimiser<'_> {
                 setup.slow.remove(at);
             },
         );
+        smaller |= self.each(|setup| usize::from(setup.subscribers.is_some()), |setup, _| setup.subscribers = None);
         smaller |= self.each(
             |setup| setup.settings.len(),
             |setup, at| {

@@ -128,7 +128,8 @@ fn timed(
         ExploredSharing::Copied(_) | ExploredSharing::LatestWriter => None,
         ExploredSharing::Placed | ExploredSharing::Pages(_) => Some(setup.pages()),
     };
-    let spec = RunSpec { machine, design: judge.design.clone(), program: Arc::new(staging), pages, threads: 1 };
+    let design = setup.design(judge.design).map_err(RunFailure::Stopped)?;
+    let spec = RunSpec { machine, design, program: Arc::new(staging), pages, threads: 1 };
     let record = run_watched::<CellOffsets>(&spec, observer, judge.broken)
         .map_err(|error| RunFailure::Stopped(error.to_string()))?;
     let verdict = match observer.ending() {
