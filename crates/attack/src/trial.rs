@@ -86,6 +86,12 @@ pub struct Trial {
     pub chart: String,
 }
 
+impl Trial {
+    fn failed(failure: RunFailure) -> Trial {
+        Trial { verdict: Err(failure), moved: Vec::new(), chart: String::new() }
+    }
+}
+
 /// Runs a setup, and judges its final state.
 ///
 /// # Errors
@@ -99,45 +105,42 @@ pub fn attempt(setup: &Setup, judge: TrialContext<'_>, chart: bool) -> Trial {
     let scripts = scripts(&setup.program).expect("only programs that streams express are run");
     let machine = match setup.machine() {
         Ok(machine) => Arc::new(machine),
-        Err(error) => {
-            let verdict = Err(RunFailure::Stopped(error.to_string()));
-            return Trial { verdict, moved: Vec::new(), chart: String::new() };
-        }
+        Err(error) => return Trial::failed(RunFailure::Stopped(error.to_string())),
     };
     let staging = LitmusStreams::new(setup, &scripts, judge.design.scheduling.cut(&machine));
     let observer = Observer::new(setup, scripts, &staging, chart);
     let ended = quietly(|| timed(setup, machine, judge, staging, &observer));
-    let ended = ended.unwrap_or_else(|message| Err(RunFailure::Panicked(message)));
-    let (verdict, moved) = match ended {
-        Ok((verdict, moved)) => (verdict, moved),
-        Err(failure) => (Err(failure), Vec::new()),
-    };
-    Trial { verdict, moved, chart: observer.chart() }
+    let trial = ended.unwrap_or_else(|message| Trial::failed(RunFailure::Panicked(message)));
+    Trial { chart: observer.chart(), ..trial }
 }
 
-/// Executes the timed run. Returns its verdict and the counters that it moved.
+/// Executes the timed run, without a chart.
 fn timed(
     setup: &Setup,
     machine: Arc<MachineConfig>,
     judge: TrialContext<'_>,
     staging: LitmusStreams,
     observer: &Arc<Observer>,
-) -> Result<(Result<FinalState, RunFailure>, Vec<String>), RunFailure> {
+) -> Trial {
     // Each GPU has a page of its own if memory is duplicated: the design places them.
     let pages = match judge.design.placement.sharing().explored() {
         ExploredSharing::Copied(_) | ExploredSharing::LatestWriter => None,
         ExploredSharing::Placed | ExploredSharing::Pages(_) => Some(setup.pages()),
     };
-    let design = setup.design(judge.design).map_err(RunFailure::Stopped)?;
-    let spec = RunSpec { machine, design, program: Arc::new(staging), pages, threads: 1 };
-    let record = run_watched::<CellOffsets>(&spec, observer, judge.broken)
-        .map_err(|error| RunFailure::Stopped(error.to_string()))?;
+    let record = setup.design(judge.design).and_then(|design| {
+        let spec = RunSpec { machine, design, program: Arc::new(staging), pages, threads: 1 };
+        run_watched::<CellOffsets>(&spec, observer, judge.broken).map_err(|error| error.to_string())
+    });
+    let record = match record {
+        Ok(record) => record,
+        Err(reason) => return Trial::failed(RunFailure::Stopped(reason)),
+    };
     let verdict = match observer.ending() {
         Err((thread, early)) => Err(RunFailure::Early { thread, at: early.0 }),
         Ok(state) if judge.allowed.contains(&state) => Ok(state),
         Ok(state) => Err(RunFailure::Forbidden(state)),
     };
-    Ok((verdict, reached::moved(&record)))
+    Trial { verdict, moved: reached::moved(&record), chart: String::new() }
 }
 
 thread_local! {

@@ -5,10 +5,10 @@
 //! are sent together.
 //!
 //! To unmap a page, the module proceeds as follows. TLBs forget the page, and L1s drop all lines (one epoch costs
-//! nothing, whereas 512 lines in 80 L1s would). Loads and atomics in flight to the page are answered, and every store sent
-//! by the module is acknowledged, including stores to other pages. The home of a published page answers an atomic after
-//! publication: an acknowledgement alone leaves publications in flight that no other module awaits. A host's core completes all outstanding accesses. The L2
-//! drops the page's lines individually.
+//! nothing, whereas 512 lines in 80 L1s would). Loads and atomics in flight to the page are answered, and every store
+//! sent by the module is acknowledged, including stores to other pages. The home of a published page answers an atomic
+//! after publication: an acknowledgement alone leaves publications in flight that no other module awaits. A host's core
+//! completes all outstanding accesses. The L2 drops the page's lines individually.
 
 use crate::front_end::page_run::PageRun;
 use crate::l2::backend::{L2Design, L2Slice};
