@@ -21,11 +21,11 @@ const FEW: usize = 60;
 /// Numbers of pages for which a module has room in these runs.
 const ROOM: [u64; 5] = [2, 3, 4, 5, 6];
 
-/// Draws the room for pages and the driver's settings, if `design` moves pages. `percent`: probability with
-/// which optional settings are drawn.
+/// Draws the room for pages and the driver's settings, if faults or subscriptions of `design` move pages. `percent`:
+/// probability with which optional settings are drawn.
 pub(crate) fn add(setup: &mut Setup, design: &DesignConfig, percent: usize, seed: u64) {
     let sharing = design.placement.sharing();
-    if !sharing.moves() {
+    if !matches!(sharing.movement, Movement::Faults | Movement::Hints { .. } | Movement::Published { .. }) {
         return;
     }
     let mut dice = Dice::new(seed, PURPOSE);
