@@ -6,7 +6,6 @@ use tombolo_check::verify::Case;
 use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::copies::BrokenCopies;
-use tombolo_protocol::publication::BrokenPublication;
 
 /// Runs per design.
 const RUNS: u64 = 100;
@@ -275,16 +274,6 @@ mod deep {
     #[ignore = "deep: 1,000 runs of each design and set of tests"]
     fn designs_that_elide_boundaries_keep_their_promise() {
         attack_elision(1_000);
-    }
-
-    /// A module without a replica has its atomic's answer before other subscribers have the value.
-    #[test]
-    #[ignore = "deep: 5,200 runs"]
-    fn an_answer_ahead_of_its_publications_is_seen() {
-        let cases: Vec<Case> = Case::shapes().into_iter().filter(|case| case.stem() == "CoRWR+atom.gpu").collect();
-        let targets = [Target::new(&described("gps"))];
-        let run = Attack { targets: &targets, cases: &cases, random: false, seed: 1, runs: 5_200, threads: 2 };
-        assert!(cases.len() == 1 && catch(&run, BrokenPublication::AnsweredEarly).is_some());
     }
 
     #[test]
