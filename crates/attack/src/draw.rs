@@ -247,10 +247,7 @@ fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
     let home = setup.homes[(address.line.0 * 128 / setup.page_bytes) as usize];
     let reader = module_of(setup, reader);
     if setup.subscribers.is_some() && dice.percent(50) {
-        // A publication overtaken by others: the reader's replica is old, while other modules go on.
-        let source = dice.percent(70).then(|| any_module(setup, dice));
-        let late = Ps(logarithmic(dice, 4_000_000, 4));
-        return Skew { source, target: Some(reader), class: PacketClass::Writes, late };
+        return late_publication(setup, reader, dice);
     }
     let other = module_of(setup, dice.below(setup.program.threads.len()));
     let (source, target, class) = match dice.below(20) {
@@ -261,6 +258,13 @@ fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
         _ => (Some(any_module(setup, dice)), dice.percent(50).then(|| any_module(setup, dice)), PacketClass::All),
     };
     Skew { source, target, class, late: Ps(logarithmic(dice, 4_000_000, 4)) }
+}
+
+/// Delays publications to the reader's module: its replica stays old, while other modules go on.
+fn late_publication(setup: &Setup, reader: ModuleId, dice: &mut Dice) -> Skew {
+    let source = dice.percent(70).then(|| any_module(setup, dice));
+    let late = Ps(logarithmic(dice, 4_000_000, 4));
+    Skew { source, target: Some(reader), class: PacketClass::Writes, late }
 }
 
 /// Candidate for a stale read, as thread and location: a weak load after a strong load in the thread, if any.

@@ -1,7 +1,7 @@
 //! Memories with room for few pages, for designs whose pages move: modules evict pages, and batches of faults are small.
 //! Subscribers of single pages, for designs that publish pages: some modules use a page without a replica.
 //!
-//! The values come from separate random streams: runs of other designs remain unchanged.
+//! The values come from separate random streams: they change no run of a design without moving pages.
 
 use crate::machine::SettingsDraw;
 use crate::setup::Setup;
@@ -14,7 +14,7 @@ use tombolo_design::placement::{Movement, Subscriptions};
 const PURPOSE: u64 = 0x7061_6765;
 /// Distinguishes the random stream of [`subscribe`].
 const SUBSCRIBERS: u64 = 0x7375_6273;
-/// Percentage of runs in which each page has subscribers of its own.
+/// Percentage of runs with drawn subscribers for each page.
 const BY_HAND: usize = 40;
 /// Percentage of runs in which a module has room for few pages.
 const FEW: usize = 60;

@@ -1,7 +1,7 @@
 //! Counters that a run has moved: which branches of the timing model a series has reached, and how often.
 
 use std::collections::BTreeMap;
-use tombolo_metrics::{PagingRecord, PublicationRecord, RunRecord};
+use tombolo_metrics::{BlocksRecord, PagingRecord, PublicationRecord, RunRecord};
 
 /// Number of runs that have moved a counter, by the counter's path in the JSON of a run.
 pub type Reached = BTreeMap<String, u64>;
@@ -33,30 +33,31 @@ const PUBLICATION: [Counter<PublicationRecord>; 11] = [
     ("remote_loads", |of| of.remote_loads),
     ("collapses", |of| of.collapses),
 ];
+/// Counters of blocks of host memory.
+const BLOCKS: [Counter<BlocksRecord>; 4] = [
+    ("from_peers", |of| of.from_peers),
+    ("evicted", |of| of.evicted),
+    ("merged", |of| of.merged),
+    ("home_waits", |of| of.home_waits),
+];
 
 /// Paths of the counters that are above zero in `record`.
 pub(crate) fn moved(record: &RunRecord) -> Vec<String> {
-    let listed = |section: &str, counters: &BTreeMap<String, u64>| {
-        let above = counters.iter().filter(|(_, count)| **count > 0);
-        above.map(|(name, _)| format!("{section}.{name}")).collect::<Vec<_>>()
-    };
-    let mut paths = [listed("coherence", &record.coherence), listed("sm", &record.sm)].concat();
-    if let Some(paging) = &record.paging {
-        paths.extend(PAGING.iter().filter(|(_, of)| of(paging) > 0).map(|(name, _)| format!("paging.{name}")));
-    }
-    if let Some(publication) = &record.publication {
-        let above = PUBLICATION.iter().filter(|(_, of)| of(publication) > 0);
-        paths.extend(above.map(|(name, _)| format!("publication.{name}")));
-    }
-    if let Some(blocks) = &record.blocks {
-        let counters = [
-            ("from_peers", blocks.from_peers),
-            ("evicted", blocks.evicted),
-            ("merged", blocks.merged),
-            ("home_waits", blocks.home_waits),
-        ];
-        let above = counters.into_iter().filter(|(_, count)| *count > 0);
-        paths.extend(above.map(|(name, _)| format!("blocks.{name}")));
-    }
-    paths
+    [
+        above_zero("coherence", record.coherence.iter().map(|(name, count)| (&**name, *count))),
+        above_zero("sm", record.sm.iter().map(|(name, count)| (&**name, *count))),
+        listed("paging", record.paging.as_ref(), &PAGING),
+        listed("publication", record.publication.as_ref(), &PUBLICATION),
+        listed("blocks", record.blocks.as_ref(), &BLOCKS),
+    ]
+    .concat()
+}
+
+/// The `counters` of a section that are above zero; none if the record lacks the section.
+fn listed<R>(section: &str, record: Option<&R>, counters: &[Counter<R>]) -> Vec<String> {
+    record.map_or_else(Vec::new, |record| above_zero(section, counters.iter().map(|(name, of)| (*name, of(record)))))
+}
+
+fn above_zero<'a>(section: &str, counters: impl Iterator<Item = (&'a str, u64)>) -> Vec<String> {
+    counters.filter(|(_, count)| *count > 0).map(|(name, _)| format!("{section}.{name}")).collect()
 }

@@ -113,7 +113,7 @@ pub struct TimedReport {
     pub allowed: usize,
     /// Number of runs with a failure.
     pub violations: u64,
-    /// Number of runs that moved a counter, by the counter's path in the JSON of a run.
+    /// Number of runs with a count above zero, by the counter's path in the JSON of a run.
     pub reached: Reached,
     /// Tests that were not run, with reasons.
     pub not_run: Vec<SkippedTests>,

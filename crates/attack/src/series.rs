@@ -235,7 +235,7 @@ struct DesignTotals {
     /// By [`key`].
     tests: BTreeMap<String, TestTotals>,
     violations: u64,
-    /// Runs by counter that they moved.
+    /// Number of runs with a count above zero, by counter.
     reached: Reached,
     first: Option<(Case, u64, RunFailure)>,
     not_run: BTreeMap<String, BTreeSet<String>>,

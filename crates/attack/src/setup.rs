@@ -261,11 +261,9 @@ impl Setup {
     /// If no text names the drawn subscribers.
     pub fn design(&self, design: &DesignConfig) -> Result<DesignConfig, String> {
         let mut design = design.clone();
-        let published = match (&self.subscribers, &mut design.placement) {
-            (Some(text), Placement::PublishedPages(published)) => Some((text, published)),
-            _ => None,
-        };
-        if let Some((text, published)) = published {
+        if let Some(text) = &self.subscribers
+            && let Placement::PublishedPages(published) = &mut design.placement
+        {
             // The text has no times, which a clock would convert.
             let by_hand = ManualSubscriptions::parse(text, Clock::from_hz(1_000_000_000));
             published.subscriptions = Subscriptions::Manual;
